@@ -1,0 +1,1 @@
+"""Machines: operations, fabrics, RTL."""

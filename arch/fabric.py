@@ -1,0 +1,167 @@
+"""The structural model of an accelerator: units, routing resources, and the wires between them.
+
+Everything else is a view of this model: the mapper searches it unrolled over time, the emitter
+prints it as Verilog, the configuration selects its multiplexers, the report draws it. Nothing in
+it is a mesh or a direction; tiles and coordinates serve pictures and first guesses only.
+
+Time. A *resource* carries one word in each cycle. A `RESULT` is the output of a unit in the cycle
+in which the operation completes: an operation issued in cycle t with latency L has its result there in
+cycle t + L - 1. A `REGISTER` shows in cycle t + 1 what was selected at its input in cycle t; selecting itself
+holds. An `OPERAND` is an input of a unit in the cycle of issue. A `WIRE` is combinational.
+So an edge into a REGISTER takes one cycle and every other edge none, and an operation of latency 1 issued in
+cycle t can feed, through one register, another one issued in cycle t + 1.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+RESULT_FAR = 1 << 20
+"""A distance that means: not reachable."""
+
+
+class Kind(Enum):
+    """What a routing resource is."""
+
+    RESULT = "result"
+    REGISTER = "register"
+    OPERAND = "operand"
+    WIRE = "wire"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A routing resource; `sources` are the resources its multiplexer can select, by id."""
+
+    id: int
+    name: str
+    kind: Kind
+    tile: int
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Something that issues at most one operation in a cycle.
+
+    `latency` maps each operation that it can do to its latency in cycles (at least 1); every operation is
+    pipelined. `operands` are its OPERAND resources, by position. `results[op]` are the RESULT resources of
+    each output of `op`; operations that share one compete for it in the cycle of their result. `memory` is
+    the index of the memory it accesses, if it is a memory port. A unit that does stream operations is one
+    stream port: all operations on one stream and direction use the same unit, and no other stream may.
+    """
+
+    id: int
+    name: str
+    tile: int
+    latency: dict[str, int]
+    operands: tuple[int, ...]
+    results: dict[str, tuple[int, ...]]
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBank:
+    """A local memory: `words` words, accessed through the units in `ports`."""
+
+    id: int
+    name: str
+    tile: int
+    words: int
+    ports: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A place in the drawing."""
+
+    id: int
+    kind: str
+    row: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """One accelerator. Ids are positions in the tuples."""
+
+    name: str
+    width: int
+    max_interval: int
+    tiles: tuple[Tile, ...]
+    units: tuple[Unit, ...]
+    resources: tuple[Resource, ...]
+    memories: tuple[MemoryBank, ...]
+    digest: str = field(default="", compare=False)
+
+    @cached_property
+    def sinks(self) -> tuple[tuple[int, ...], ...]:
+        """For each resource, those that can select it."""
+        out: list[list[int]] = [[] for _ in self.resources]
+        for resource in self.resources:
+            for source in resource.sources:
+                out[source].append(resource.id)
+        return tuple(tuple(s) for s in out)
+
+    @cached_property
+    def _units_by_op(self) -> dict[str, tuple[int, ...]]:
+        found: dict[str, list[int]] = {}
+        for unit in self.units:
+            for op in unit.latency:
+                found.setdefault(op, []).append(unit.id)
+        return {op: tuple(ids) for op, ids in found.items()}
+
+    def units_for(self, op: str) -> tuple[int, ...]:
+        """The units that can do `op`, in order; empty if none can."""
+        return self._units_by_op.get(op, ())
+
+    def latency(self, op: str) -> int:
+        """The smallest latency of `op` on this fabric; 1 if no unit does it."""
+        return min((self.units[u].latency[op] for u in self.units_for(op)), default=1)
+
+    def cost(self, resource: int) -> int:
+        """Cycles that entering `resource` takes: 1 for a register, else 0."""
+        return 1 if self.resources[resource].kind is Kind.REGISTER else 0
+
+    def reach(self, start: Iterable[int]) -> list[int]:
+        """The fewest cycles from any of `start` to each resource (0-1 breadth-first search)."""
+        far = [RESULT_FAR] * len(self.resources)
+        queue: deque[int] = deque()
+        for resource in start:
+            far[resource] = 0
+            queue.append(resource)
+        while queue:
+            here = queue.popleft()
+            for there in self.sinks[here]:
+                step = far[here] + self.cost(there)
+                if step < far[there]:
+                    far[there] = step
+                    (queue.append if self.cost(there) else queue.appendleft)(there)
+        return far
+
+    @cached_property
+    def distances(self) -> tuple[tuple[int, ...], ...]:
+        """`distances[a][b]`: the fewest cycles from a result of unit a to an operand of unit b.
+
+        It counts from the cycle in which the result is there, so it is at least 1 (one register).
+        `RESULT_FAR` where there is no way.
+        """
+        rows: dict[frozenset[int], tuple[int, ...]] = {}
+        table = []
+        for unit in self.units:
+            start = frozenset(r for outputs in unit.results.values() for r in outputs)
+            if start not in rows:
+                far = self.reach(start)
+                rows[start] = tuple(
+                    min((far[o] for o in other.operands), default=RESULT_FAR) for other in self.units
+                )
+            table.append(rows[start])
+        return tuple(table)
+
+    def distance(self, a: int, b: int) -> int:
+        """See `distances`."""
+        return self.distances[a][b]

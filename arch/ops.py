@@ -1,0 +1,206 @@
+"""The one table of operations, read by the compiler, both interpreters, the mapper and the Verilog emitter.
+
+A value is a word of bits, a Python int in [0, 2**width). Signedness is in the operation (`slt`/`ult`,
+`sar`/`shr`). A predicate is a word that is 0 or 1. Where C leaves a result open (division by zero,
+shift counts out of range) the table fixes one, the same in every view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation.
+
+    `arity` operands; `outputs` values (0 for a pure effect, 2 for a non-blocking receive).
+    `latency_class` names the latency that an architecture gives it. `evaluate(width, *operands)`
+    is its meaning and `verilog` the same as an expression over `{0}`, `{1}`, `{2}`, which must be
+    primaries of `{w}` bits; both are None for operations with effects or state, whose meaning
+    is in the interpreters.
+    """
+
+    name: str
+    arity: int
+    latency_class: str
+    outputs: int = 1
+    evaluate: Callable[..., int] | None = None
+    verilog: str | None = None
+    commutative: bool = False
+
+    @property
+    def pure(self) -> bool:
+        """True if the result depends on the operands alone."""
+        return self.evaluate is not None
+
+
+def signed(width: int, value: int) -> int:
+    """The two's complement number that the word `value` stands for."""
+    return value - (1 << width) if value >> (width - 1) & 1 else value
+
+
+def word(width: int, number: int) -> int:
+    """`number` wrapped to a word."""
+    return number & ((1 << width) - 1)
+
+
+def _sdiv(w: int, a: int, b: int) -> int:
+    x, y = signed(w, a), signed(w, b)
+    if y == 0:
+        return word(w, -1)
+    quotient = abs(x) // abs(y)
+    return word(w, quotient if (x < 0) == (y < 0) else -quotient)
+
+
+def _srem(w: int, a: int, b: int) -> int:
+    x, y = signed(w, a), signed(w, b)
+    if y == 0:
+        return a
+    remainder = abs(x) % abs(y)
+    return word(w, -remainder if x < 0 else remainder)
+
+
+def _extend(bits: int, is_signed: bool) -> Callable[[int, int], int]:
+    def extend(w: int, a: int) -> int:
+        low = word(bits, a)
+        return word(w, signed(bits, low)) if is_signed else low
+
+    return extend
+
+
+def _abs(w: int, a: int) -> int:
+    return word(w, abs(signed(w, a)))
+
+
+def _rotl(w: int, a: int, b: int) -> int:
+    n = b % w
+    return word(w, a << n | a >> (w - n))
+
+
+_S0, _S1 = "$signed({0})", "$signed({1})"
+
+_PURE = (
+    Op("mov", 1, "alu", 1, lambda w, a: a, "{0}"),
+    Op("add", 2, "alu", 1, lambda w, a, b: word(w, a + b), "({0} + {1})", True),
+    Op("sub", 2, "alu", 1, lambda w, a, b: word(w, a - b), "({0} - {1})"),
+    Op("neg", 1, "alu", 1, lambda w, a: word(w, -a), "(-{0})"),
+    Op("and", 2, "alu", 1, lambda w, a, b: a & b, "({0} & {1})", True),
+    Op("or", 2, "alu", 1, lambda w, a, b: a | b, "({0} | {1})", True),
+    Op("xor", 2, "alu", 1, lambda w, a, b: a ^ b, "({0} ^ {1})", True),
+    Op("not", 1, "alu", 1, lambda w, a: word(w, ~a), "(~{0})"),
+    Op("shl", 2, "alu", 1, lambda w, a, b: word(w, a << (b % w)), "({0} << ({1} & {wm1}))"),
+    Op("shr", 2, "alu", 1, lambda w, a, b: a >> (b % w), "({0} >> ({1} & {wm1}))"),
+    Op(
+        "sar",
+        2,
+        "alu",
+        1,
+        lambda w, a, b: word(w, signed(w, a) >> (b % w)),
+        f"$unsigned({_S0} >>> ({{1}} & {{wm1}}))",
+    ),
+    Op(
+        "rotl",
+        2,
+        "alu",
+        1,
+        _rotl,
+        "(({0} << ({1} & {wm1})) | ({0} >> (({w} - ({1} & {wm1})) & {wm1})))",
+    ),
+    Op("eq", 2, "alu", 1, lambda w, a, b: int(a == b), "{bit}({0} == {1})", True),
+    Op("ne", 2, "alu", 1, lambda w, a, b: int(a != b), "{bit}({0} != {1})", True),
+    Op("slt", 2, "alu", 1, lambda w, a, b: int(signed(w, a) < signed(w, b)), f"{{bit}}({_S0} < {_S1})"),
+    Op("sle", 2, "alu", 1, lambda w, a, b: int(signed(w, a) <= signed(w, b)), f"{{bit}}({_S0} <= {_S1})"),
+    Op("ult", 2, "alu", 1, lambda w, a, b: int(a < b), "{bit}({0} < {1})"),
+    Op("ule", 2, "alu", 1, lambda w, a, b: int(a <= b), "{bit}({0} <= {1})"),
+    Op("select", 3, "alu", 1, lambda w, c, a, b: a if c else b, "(({0} != 0) ? {1} : {2})"),
+    Op(
+        "smin",
+        2,
+        "alu",
+        1,
+        lambda w, a, b: a if signed(w, a) < signed(w, b) else b,
+        f"(({_S0} < {_S1}) ? {{0}} : {{1}})",
+        True,
+    ),
+    Op(
+        "smax",
+        2,
+        "alu",
+        1,
+        lambda w, a, b: b if signed(w, a) < signed(w, b) else a,
+        f"(({_S0} < {_S1}) ? {{1}} : {{0}})",
+        True,
+    ),
+    Op("umin", 2, "alu", 1, lambda w, a, b: min(a, b), "(({0} < {1}) ? {0} : {1})", True),
+    Op("umax", 2, "alu", 1, lambda w, a, b: max(a, b), "(({0} < {1}) ? {1} : {0})", True),
+    Op("abs", 1, "alu", 1, _abs, f"(({_S0} < 0) ? (-{{0}}) : {{0}})"),
+    Op(
+        "absdiff",
+        2,
+        "alu",
+        1,
+        lambda w, a, b: _abs(w, word(w, a - b)),
+        "((({0} - {1}) >> {wm1}) != 0 ? ({1} - {0}) : ({0} - {1}))",
+        True,
+    ),
+    Op("sext8", 1, "alu", 1, _extend(8, True), "{{{{{wx8}{{{0}[7]}}}}, {0}[7:0]}}"),
+    Op("sext16", 1, "alu", 1, _extend(16, True), "{{{{{wx16}{{{0}[15]}}}}, {0}[15:0]}}"),
+    Op("zext8", 1, "alu", 1, _extend(8, False), "({0} & 'hff)"),
+    Op("zext16", 1, "alu", 1, _extend(16, False), "({0} & 'hffff)"),
+    Op("mul", 2, "mul", 1, lambda w, a, b: word(w, a * b), "({0} * {1})", True),
+    Op("muladd", 3, "mul", 1, lambda w, a, b, c: word(w, a * b + c), "({0} * {1} + {2})"),
+    Op("umulh", 2, "mul", 1, lambda w, a, b: a * b >> w, None, True),
+    Op("smulh", 2, "mul", 1, lambda w, a, b: word(w, signed(w, a) * signed(w, b) >> w), None, True),
+    Op("sdiv", 2, "div", 1, _sdiv),
+    Op("srem", 2, "div", 1, _srem),
+    Op(
+        "udiv",
+        2,
+        "div",
+        1,
+        lambda w, a, b: a // b if b else word(w, -1),
+        "(({1} != 0) ? ({0} / {1}) : {ones})",
+    ),
+    Op("urem", 2, "div", 1, lambda w, a, b: a % b if b else a, "(({1} != 0) ? ({0} % {1}) : {0})"),
+)
+
+_EFFECTS = (
+    Op("load", 1, "mem"),  # (address)
+    Op("store", 3, "mem", 0),  # (address, value, guard)
+    Op(
+        "recv", 2, "io"
+    ),  # (old, guard): an element's word, or `old` if the guard is false or the stream ended
+    Op("try_recv", 2, "io", 2),  # (old, guard) -> (data or old, worked)
+    Op("send", 2, "io", 0),  # (value, guard)
+    Op("try_send", 2, "io"),  # (value, guard) -> worked
+    Op("ended", 1, "io"),  # (guard) -> 1 if the stream is closed and empty
+    Op("close", 1, "io", 0),  # (guard)
+    Op("result", 2, "ctl", 0),  # (value, guard): a live-out scalar
+    Op("stop", 1, "ctl", 0),  # (guard): this iteration is the last
+    Op("fail", 1, "ctl", 0),  # (guard): an assertion failed
+)
+
+# Only before `split_wide`: conversions between 32-bit and 64-bit values. The width is the operand's.
+_WIDE = (
+    Op("sext32", 1, "alu", 1, lambda w, a: word(64, signed(w, a))),
+    Op("zext32", 1, "alu", 1, lambda w, a: a),
+    Op("trunc", 1, "alu", 1, lambda w, a: word(32, a)),
+)
+
+OPS: dict[str, Op] = {op.name: op for op in (*_PURE, *_EFFECTS, *_WIDE)}
+
+STREAM_OPS = frozenset({"recv", "try_recv", "send", "try_send", "ended", "close"})
+MEMORY_OPS = frozenset({"load", "store"})
+CONTROL_OPS = frozenset({"result", "stop", "fail"})
+COMPARISONS = frozenset({"eq", "ne", "slt", "sle", "ult", "ule"})
+
+assert all(op.commutative <= (op.arity == 2) for op in OPS.values())
+
+
+def evaluate(name: str, width: int, *operands: int) -> int:
+    """The result of a pure operation on words of `width` bits."""
+    op = OPS[name]
+    assert op.evaluate is not None and len(operands) == op.arity, name
+    return op.evaluate(width, *operands)

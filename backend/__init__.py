@@ -1,0 +1,1 @@
+"""From a dataflow graph to a mapped design."""

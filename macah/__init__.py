@@ -1,0 +1,1 @@
+"""The Macah language and its compiler driver."""

@@ -1,0 +1,1 @@
+"""Passes over the kernel IR, one public function in each file."""

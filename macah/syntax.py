@@ -1,0 +1,80 @@
+"""The nodes that Macah adds to pycparser's syntax tree.
+
+Everything else is pycparser's `c_ast`. Calls of built-in names (`ADPC`, `EXPECT`, `pstream_create`,
+`mem_reader_spawn`, …) stay `c_ast.FuncCall`; a type among their arguments is a `c_ast.Typename`.
+A shift `a <<= n` stays `c_ast.Assignment`: only the type of `a` tells it from C's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pycparser import c_ast
+
+
+class _Node(c_ast.Node):  # type: ignore[misc]
+    """A node whose children are its attributes `fields`, in order, and that has plain `attr_names`."""
+
+    __slots__ = ("coord", "__weakref__")
+    fields: tuple[str, ...] = ()
+    attr_names: tuple[str, ...] = ()
+
+    def children(self) -> tuple[tuple[str, Any], ...]:
+        return tuple((f, getattr(self, f)) for f in self.fields if getattr(self, f) is not None)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (child for _, child in self.children())
+
+
+class StreamType(_Node):
+    """`T stream`: stands where an `IdentifierType` or a `Struct` would. `element` is a `Typename`."""
+
+    __slots__ = ("element",)
+    fields = ("element",)
+
+    def __init__(self, element: Any, coord: Any = None) -> None:
+        self.element, self.coord = element, coord
+
+
+class ShiftableDecl(c_ast.ArrayDecl):  # type: ignore[misc]
+    """An `ArrayDecl` whose dimension was written `[^N^]`."""
+
+    __slots__ = ()
+
+
+class KernelBlock(_Node):
+    """`kernel { … }` or `name: kernel { … }`; `body` is a `Compound`, `name` a string or None."""
+
+    __slots__ = ("name", "body")
+    fields = ("body",)
+    attr_names = ("name",)
+
+    def __init__(self, name: str | None, body: Any, coord: Any = None) -> None:
+        self.name, self.body, self.coord = name, body, coord
+
+
+class UnrolledFor(c_ast.For):  # type: ignore[misc]
+    """`FOR (init; cond; next) stmt`: attributes as of `c_ast.For`."""
+
+    __slots__ = ()
+
+
+class Send(_Node):
+    """`stream <! value` or `worked :: stream <! value`; `worked` is an lvalue or None."""
+
+    __slots__ = ("worked", "stream", "value")
+    fields = ("worked", "stream", "value")
+
+    def __init__(self, worked: Any, stream: Any, value: Any, coord: Any = None) -> None:
+        self.worked, self.stream, self.value, self.coord = worked, stream, value, coord
+
+
+class Receive(_Node):
+    """`target <? stream` or `worked :: target <? stream`; `worked` is an lvalue or None."""
+
+    __slots__ = ("worked", "target", "stream")
+    fields = ("worked", "target", "stream")
+
+    def __init__(self, worked: Any, target: Any, stream: Any, coord: Any = None) -> None:
+        self.worked, self.target, self.stream, self.coord = worked, target, stream, coord

@@ -1,0 +1,1 @@
+"""Running designs together with host programs."""
