@@ -1,0 +1,437 @@
+"""The kernel IR: what one kernel block means, in one file.
+
+Values are words of 32 or 64 bits, without signedness: that is in the operation (`arch.ops`). A narrower
+C type lives in a 32-bit word, sign- or zero-extended; lowering puts the narrowing where C has it. A variable,
+array, stream or label is an object: two of the same name are different, and equality is identity.
+Expressions have no effects and never trap. Every statement has `where`; every effect has a `guard`, a
+predicate word, and happens iff that is not 0. Blocks are tuples of statements.
+
+What each pass takes away is in `passes/pipeline.py`. At the end a kernel's body is some `Assign`s of
+constants or captured variables and one `DoWhile` whose body is straight-line code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from arch.ops import COMPARISONS, OPS
+from backend.dfg import Place
+from backend.dfg import Word as Word
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """A scalar. It holds an unspecified value until it is assigned, unless it is captured."""
+
+    name: str
+    bits: int = 32
+    where: Place | None = None
+
+    def __post_init__(self) -> None:
+        assert self.bits in (32, 64), self
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """How the host stores an array's element: `bits` 8, 16, 32 or 64. Stored words are extended already."""
+
+    bits: int
+    signed: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array:
+    """An array of words, of any rank. `shiftable[d]`: dimension d was written `[^N^]`.
+
+    As a function's parameter, `shape[0]` may be 0: not known.
+    `initial`: the first elements of a constant or static table, in row-major order.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    element: ElementType = ElementType(32, True)
+    shiftable: tuple[bool, ...] = ()
+    where: Place | None = None
+    initial: tuple[int, ...] = ()
+
+    @property
+    def bits(self) -> int:
+        """Width of an element's word."""
+        return 64 if self.element.bits == 64 else 32
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """A captured stream, or an array of them if `shape` is not ().
+
+    An element is `size` bytes, cut into `words`. A 64-bit scalar member is one entry of `words` of size 8 until `split_wide` halves it.
+    """
+
+    name: str
+    size: int
+    words: tuple[Word, ...]
+    shape: tuple[int, ...] = ()
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Label:
+    """The name of a `Block`."""
+
+    name: str
+
+
+# --- Expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A word, in [0, 2**bits)."""
+
+    value: int
+    bits: int = 32
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.value < 1 << self.bits, self
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The value of a variable."""
+
+    variable: Variable
+
+    @property
+    def bits(self) -> int:
+        return self.variable.bits
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An element of an array; an unspecified value where an index is out of range."""
+
+    array: Array
+    index: tuple[Expr, ...]
+
+    @property
+    def bits(self) -> int:
+        return self.array.bits
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A pure operation.
+
+    Operands have `bits` bits, but for comparisons (their result has 32), conversions, counts of shifts and
+    the condition of `select` (both of any width).
+    """
+
+    op: str
+    args: tuple[Expr, ...]
+    bits: int = 32
+
+    def __post_init__(self) -> None:
+        assert OPS[self.op].pure and len(self.args) == OPS[self.op].arity, self
+        widths = [arg.bits for arg in self.args]
+        match self.op:
+            case "select":
+                assert widths[1:] == [self.bits, self.bits], self
+            case "sext32" | "zext32":
+                assert widths == [32] and self.bits == 64, self
+            case "trunc":
+                assert widths == [64] and self.bits == 32, self
+            case "shl" | "shr" | "sar" | "rotl":
+                assert widths[0] == self.bits, self
+            case op if op in COMPARISONS:
+                assert widths[0] == widths[1] and self.bits == 32, self
+            case _:
+                assert all(w == self.bits for w in widths), self
+
+
+Expr = Const | Read | Load | Apply
+
+TRUE = Const(1)
+FALSE = Const(0)
+
+
+# --- Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`variable = value`."""
+
+    variable: Variable
+    value: Expr
+    where: Place | None = None
+
+    def __post_init__(self) -> None:
+        assert self.variable.bits == self.value.bits, self
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`array[index] = value`; nothing happens where an index is out of range."""
+
+    array: Array
+    index: tuple[Expr, ...]
+    value: Expr
+    guard: Expr = TRUE
+    where: Place | None = None
+
+    def __post_init__(self) -> None:
+        assert self.array.bits == self.value.bits, self
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Moves the elements of a shiftable dimension, the one after `index`, by `amount` places.
+
+    Places are counted upwards: the element at place i goes to place i + amount. So `a >>= n` has amount n
+    and `a <<= n` has -n. `index` fixes the dimensions that the program indexed; the first shiftable
+    dimension not yet indexed is shifted, for all values of unindexed dimensions before it. `amount` is a
+    signed word; vacated places hold unspecified values.
+    """
+
+    array: Array
+    index: tuple[Expr, ...]
+    amount: Expr
+    guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Receives one element into `targets`, one variable for each of the stream's words.
+
+    Blocks if `worked` is None. Where nothing is received (guard false, stream ended, or nothing there for
+    the non-blocking form) the targets keep their values. `worked` becomes 0 or 1, and keeps its value if the
+    guard is false.
+    """
+
+    stream: Stream
+    index: tuple[Expr, ...]
+    targets: tuple[Variable, ...]
+    worked: Variable | None = None
+    guard: Expr = TRUE
+    where: Place | None = None
+
+    def __post_init__(self) -> None:
+        assert len(self.targets) == len(self.stream.words), self
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Sends one element made of `values`; blocks if `worked` is None; `worked` as in `Receive`."""
+
+    stream: Stream
+    index: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    worked: Variable | None = None
+    guard: Expr = TRUE
+    where: Place | None = None
+
+    def __post_init__(self) -> None:
+        assert len(self.values) == len(self.stream.words), self
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """`pstream_close(stream)`."""
+
+    stream: Stream
+    index: tuple[Expr, ...]
+    guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`target = pstream_ended(stream)`; keeps its value if the guard is false."""
+
+    stream: Stream
+    index: tuple[Expr, ...]
+    target: Variable
+    guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """Aborts the program with `message` if `condition` is 0."""
+
+    condition: Expr
+    message: str
+    guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`if (condition) then else orelse`. `expect`: how often it is true, as EXPECT says."""
+
+    condition: Expr
+    then: Body
+    orelse: Body = ()
+    expect: float | None = None
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements that a `Leave` of its label leaves: `break`, `continue`, `return`, `switch` are made of it."""
+
+    label: Label
+    body: Body
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Continues after the enclosing `Block` of that label."""
+
+    label: Label
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """`for (;;) { before; if (!condition) break; body; }`. `before` computes the condition's effects."""
+
+    before: Body
+    condition: Expr
+    body: Body
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DoWhile:
+    """`if (guard) do body while (condition)`. The guard is read once, before the loop."""
+
+    body: Body
+    condition: Expr
+    guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnrolledFor:
+    """`init; for (;;) { before; if (!condition) break; body; step; }`, unrolled at compile time."""
+
+    init: Body
+    before: Body
+    condition: Expr
+    body: Body
+    step: Body
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An array as an argument: the callee's `p[i, …]` is `array[index[:-1], index[-1] + i, …]`.
+
+    With an empty index the callee's array is the whole array.
+    """
+
+    array: Array
+    index: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """A stream as an argument, with its index if it is an element of an array of streams."""
+
+    stream: Stream
+    index: tuple[Expr, ...] = ()
+
+
+Argument = Const | Read | Load | Apply | View | StreamView
+Parameter = Variable | Array | Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`results = function(arguments)`; a struct result has several variables, void has none."""
+
+    function: Function
+    arguments: tuple[Argument, ...]
+    results: tuple[Variable, ...] = ()
+    where: Place | None = None
+
+
+Stmt = (
+    Assign
+    | Store
+    | Shift
+    | Receive
+    | Send
+    | Close
+    | Ended
+    | Assert
+    | If
+    | Block
+    | Leave
+    | While
+    | DoWhile
+    | UnrolledFor
+    | Call
+)
+Body = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function that kernels call. `body` assigns `results` (in a `Block`, if it returns early).
+
+    Its variables are its own: inlining makes new ones for every call. Scalar parameters are copies.
+    Lowering refuses recursion, so calls form no cycle.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    results: tuple[Variable, ...]
+    body: Body
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A captured scalar or array, and how host code names it.
+
+    `source` is the C lvalue, with `{0}`, `{1}`, … for the indices of an array's element; `type` is the C type
+    of that lvalue, for the conversion back. `into`: copied in at entry; `out`: copied out at exit.
+    """
+
+    what: Variable | Array
+    source: str
+    type: str
+    into: bool = True
+    out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCapture:
+    """A captured stream; `source` is the C expression of its handle, with `{0}`, … for an array's indices."""
+
+    stream: Stream
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel block. Local variables and arrays are the ones that occur and are not captured."""
+
+    name: str
+    captured: tuple[Capture, ...]
+    streams: tuple[StreamCapture, ...]
+    body: Body
+    where: Place | None = None
+    notes: tuple[str, ...] = field(default=())
