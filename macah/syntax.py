@@ -78,3 +78,13 @@ class Receive(_Node):
 
     def __init__(self, worked: Any, target: Any, stream: Any, coord: Any = None) -> None:
         self.worked, self.target, self.stream, self.coord = worked, target, stream, coord
+
+
+class Asm(_Node):
+    """A GNU asm statement without its semicolon, or one at file scope; `text` is its spelling."""
+
+    __slots__ = ("text",)
+    attr_names = ("text",)
+
+    def __init__(self, text: str, coord: Any = None) -> None:
+        self.text, self.coord = text, coord

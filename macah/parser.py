@@ -1,0 +1,448 @@
+"""Macah's grammar: C11 with GNU's spellings, and the constructs of the language, as a syntax tree.
+
+The rules of C are pycparser's; each method here either adds Macah's alternative to a rule and leaves the rest
+to pycparser, or says in gcc's words what is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from pycparser import c_ast
+from pycparser.c_parser import Coord, CParser, ParseError
+
+from macah.diagnostic import MacahError, Place
+from macah.lexer import MacahLexer, MacahToken, TokenList
+from macah.syntax import Asm, KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor
+
+# Calls that take a type among their arguments.
+TAKE_TYPES = frozenset(
+    {"pstream_create", "stream_create", "__builtin_types_compatible_p", "__builtin_va_arg_pack"}
+)
+_BUILTIN_TYPES = ("__builtin_va_list", "__int128_t", "__uint128_t")
+_LVALUES = (c_ast.ID, c_ast.ArrayRef, c_ast.StructRef, c_ast.CompoundLiteral, c_ast.GenericSelection)
+_QUALIFIERS = {"CONST", "VOLATILE", "_ATOMIC"}
+_STORAGE = {"AUTO", "REGISTER", "STATIC", "EXTERN", "TYPEDEF", "_THREAD_LOCAL"}
+# What may follow `T stream` when `stream` is the word of the language and not the declared name.
+_BEHIND_STREAM = {"ID", "TYPEID", "TIMES"} | _QUALIFIERS | _STORAGE
+_DEPTH = 20_000
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Allow for programs nested deeper than Python's usual limit; what is deeper still is an error."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class MacahParser(CParser):  # type: ignore[misc]
+    """Parses one preprocessed translation unit; `span_of` then tells where each node stands in the text."""
+
+    def __init__(self) -> None:
+        super().__init__(lexer=MacahLexer)
+        self._spans: dict[int, tuple[Any, int, int]] = {}
+        # A leading operand that is already parsed, for the rule of cast-expressions to deliver.
+        self._ready: Any = None
+        self._in_type_name = False
+
+    def parse(self, text: str, filename: str = "", debug: bool = False) -> Any:
+        """The syntax tree of `text`; a mistake raises `MacahError`."""
+        self._scope_stack = [dict.fromkeys(_BUILTIN_TYPES, True)]
+        self._typedef_checked_token = None
+        self._spans = {}
+        self._ready, self._in_type_name = None, False
+        self._tokens = TokenList(self.clex.tokens(text, filename))
+        try:
+            with deep_recursion():
+                return self._parse_translation_unit_or_empty()
+        except RecursionError:
+            raise MacahError("the program is nested too deeply", self._here()) from None
+        except (ParseError, AssertionError, AttributeError, IndexError, TypeError, ValueError):
+            # On some malformed declarations pycparser asserts, or looks for parts that are not there.
+            self._unexpected("a valid declaration")
+
+    def span_of(self, node: Any) -> tuple[int, int] | None:
+        """The characters `text[start:end]` of a node, without a statement's final semicolon."""
+        found = self._spans.get(id(node))
+        return found[1:] if found else None
+
+    def _spanned(self, node: Any, start: int) -> Any:
+        """Remember that `node` begins with token number `start` and has just ended.
+
+        The first note stays: it excludes parentheses around an expression. The node is kept with it, so that
+        no other can get its id.
+        """
+        if self._tokens.index > start:
+            span = (node, self._tokens.tokens[start].start, self._tokens.tokens[self._tokens.index - 1].end)
+            self._spans.setdefault(id(node), span)
+        return node
+
+    # ---- declarations ----------------------------------------------------------------------------
+
+    def _parse_external_declaration(self) -> list[Any]:
+        start = self._mark()
+        if self._at_word("kernel", "LBRACE"):
+            self._fail("a kernel block must stand inside a function")
+        self._refuse_unknown_type()
+        if token := self._accept("ASM"):
+            self._expect("SEMI")
+            return [self._spanned(Asm(token.value, self._tok_coord(token)), start)]
+        return [self._spanned(node, start) for node in super()._parse_external_declaration()]
+
+    def _parse_declaration(self) -> list[Any]:
+        start = self._mark()
+        return [self._spanned(node, start) for node in super()._parse_declaration()]
+
+    def _parse_parameter_declaration(self) -> Any:
+        start = self._mark()
+        return self._spanned(super()._parse_parameter_declaration(), start)
+
+    def _parse_struct_declaration(self) -> list[Any] | None:
+        start = self._mark()
+        self._refuse_unknown_type()
+        nodes = super()._parse_struct_declaration()
+        return nodes and [self._spanned(node, start) for node in nodes]
+
+    def _parse_type_name(self) -> Any:
+        start = self._mark()
+        self._in_type_name = True
+        return self._spanned(super()._parse_type_name(), start)
+
+    def _parse_specifiers(self, *, allow_storage_and_function: bool) -> Any:
+        in_type_name, self._in_type_name = self._in_type_name, False
+        spec, saw_type, first = super()._parse_specifiers(
+            allow_storage_and_function=allow_storage_and_function
+        )
+        while saw_type and self._at_stream_type(in_type_name):
+            where = self._tok_coord(self._advance())
+            if isinstance(spec["type"][0], StreamType):
+                self._fail("the elements of a stream cannot be streams", where)
+            plain = {**spec, "qual": [], "type_attributes": []}
+            spec["type"] = [StreamType(self._build_type_name(plain, None, first), where)]
+            while (kind := self._peek_type()) in _QUALIFIERS or (
+                allow_storage_and_function and kind in _STORAGE
+            ):
+                spec["qual" if kind in _QUALIFIERS else "storage"].append(self._advance().value)
+        return spec, saw_type, first
+
+    def _at_stream_type(self, in_type_name: bool) -> bool:
+        """Whether `stream`, behind a type, makes it a stream type, where C has no use for a name."""
+        token = self._peek()
+        if token is None or token.value != "stream" or token.type not in {"ID", "TYPEID"}:
+            return False
+        following = self._peek_type(2)
+        return (
+            in_type_name
+            or following in _BEHIND_STREAM
+            or (following == "LPAREN" and self._peek_type(3) == "TIMES")
+        )
+
+    def _parse_array_decl_common(self, base_type: Any, coord: Any = None) -> Any:
+        bracket = self._peek()
+        if self._peek_type(2) != "XOR" and self._peek_type(2) != "SHIFTABLE_END":
+            return super()._parse_array_decl_common(base_type, coord)
+        self._advance()
+        self._advance()
+        if self._peek_type() in {"RBRACKET", "SHIFTABLE_END"}:
+            self._fail("a shiftable dimension '[^N^]' needs a size")
+        dim = self._parse_assignment_expression()
+        self._expect("SHIFTABLE_END")
+        self._expect("RBRACKET")
+        return ShiftableDecl(base_type, dim, [], coord or self._tok_coord(bracket))
+
+    def _parse_decl_suffixes(self, decl: Any) -> Any:
+        decl = super()._parse_decl_suffixes(decl)
+        # `int f(void) __asm__("g");`: the name in the object file, which does not concern the tree.
+        while self._accept("ASM"):
+            pass
+        return decl
+
+    # ---- statements ------------------------------------------------------------------------------
+
+    def _parse_block_item(self) -> Any:
+        self._refuse_unknown_type()
+        if self._at_word("kernel", "LBRACE") or self._at_unrolled_for() or self._at_label():
+            return self._parse_statement()
+        return super()._parse_block_item()
+
+    def _starts_statement(self) -> bool:
+        return self._peek_type() == "ASM" or bool(super()._starts_statement())
+
+    def _parse_statement(self) -> Any:
+        start = self._mark()
+        return self._spanned(self._parse_any_statement(), start)
+
+    def _parse_any_statement(self) -> Any:
+        if self._at_word("kernel", "LBRACE"):
+            return self._parse_kernel(None, self._advance())
+        if self._at_unrolled_for():
+            return self._parse_for(UnrolledFor)
+        if self._at_label():
+            return self._parse_label()
+        if self._peek_type() == "FOR":
+            return self._parse_for(c_ast.For)
+        if token := self._accept("ASM"):
+            self._expect("SEMI")
+            return Asm(token.value, self._tok_coord(token))
+        return super()._parse_statement()
+
+    def _at_word(self, word: str, following: str) -> bool:
+        token = self._peek()
+        return (
+            token is not None
+            and token.value == word
+            and token.type in {"ID", "TYPEID"}
+            and self._peek_type(2) == following
+        )
+
+    def _at_label(self) -> bool:
+        return self._peek_type() in {"ID", "TYPEID"} and self._peek_type(2) == "COLON"
+
+    def _parse_label(self) -> Any:
+        name = self._advance()
+        self._expect("COLON")
+        if self._at_word("kernel", "LBRACE"):
+            self._advance()
+            return self._parse_kernel(name.value, name)
+        where = self._tok_coord(name)
+        if self._at_label() or self._at_unrolled_for() or self._starts_statement():
+            return c_ast.Label(name.value, self._parse_pragmacomp_or_statement(), where)
+        return c_ast.Label(name.value, c_ast.EmptyStatement(where), where)
+
+    def _parse_kernel(self, name: str | None, first: MacahToken) -> KernelBlock:
+        return KernelBlock(name, self._parse_compound_statement(), self._tok_coord(first))
+
+    def _parse_compound_statement(self, *, new_scope: bool = True) -> Any:
+        start = self._mark()
+        return self._spanned(super()._parse_compound_statement(new_scope=new_scope), start)
+
+    def _at_unrolled_for(self) -> bool:
+        """Whether `FOR (` has a semicolon directly inside its parentheses, as no call has."""
+        if not self._at_word("FOR", "LPAREN"):
+            return False
+        depth, ahead = 0, 2
+        while (token := self._tokens.peek(ahead)) is not None:
+            match token.type:
+                case "LPAREN" | "LBRACE":
+                    depth += 1
+                case "RPAREN" | "RBRACE":
+                    depth -= 1
+                    if depth <= 0:
+                        return False
+                case "SEMI" if depth == 1:
+                    return True
+            ahead += 1
+        return False
+
+    def _parse_for(self, node: type) -> Any:
+        where = self._tok_coord(self._advance())
+        self._expect("LPAREN")
+        self._push_scope()
+        if self._peek_type() == "_STATIC_ASSERT" or self._starts_declaration():
+            first = c_ast.DeclList(self._parse_declaration(), where)
+        else:
+            first = self._parse_head_expression("SEMI")
+            self._expect("SEMI")
+        condition = self._parse_expression_opt()
+        self._expect("SEMI")
+        step = self._parse_head_expression("RPAREN")
+        self._expect("RPAREN")
+        body = self._parse_pragmacomp_or_statement()
+        self._pop_scope()
+        return node(first, condition, step, body, where)
+
+    def _parse_head_expression(self, end: str) -> Any:
+        if not self._starts_expression():
+            return None
+        return self._parse_transfer_or_expression(end)
+
+    def _parse_expression_statement(self) -> Any:
+        if not self._starts_expression():
+            return super()._parse_expression_statement()
+        node = self._parse_transfer_or_expression("SEMI")
+        self._expect("SEMI")
+        return node
+
+    # ---- transfers and expressions ---------------------------------------------------------------
+
+    def _parse_transfer_or_expression(self, end: str) -> Any:
+        """`[worked ::] target <? stream`, `[worked ::] stream <! value` or an expression, before `end`."""
+        start = self._mark()
+        is_cast = self._peek_type() == "LPAREN" and self._starts_declaration(self._peek(2))
+        first = self._parse_cast_expression()
+        is_cast = is_cast and isinstance(first, c_ast.Cast)
+        if self._peek_type() == "COLONCOLON":
+            self._refuse_non_lvalue(first, is_cast, "::")
+            self._advance()
+            node = self._parse_transfer(first, self._parse_unary_expression(), False, end)
+            if node is None:
+                self._unexpected("'<?' or '<!'")
+        else:
+            node = self._parse_transfer(None, first, is_cast, end)
+        if node is not None:
+            node.coord = self._tok_coord(self._tokens.tokens[start])
+            return self._spanned(node, start)
+        self._ready = first
+        start_of_rest = self._mark()
+        node = self._parse_expression()
+        return self._spanned(node, start if start < start_of_rest else start_of_rest)
+
+    def _parse_transfer(self, worked: Any, first: Any, is_cast: bool, end: str) -> Any:
+        """The transfer whose left operand `first` has just been parsed, or None if there is none."""
+        if self._peek_type() == "RECEIVE":
+            self._refuse_non_lvalue(first, is_cast, "<?")
+            self._advance()
+            return Receive(worked, first, self._parse_assignment_expression())
+        if is_cast or not self._at_send():
+            return None
+        before = self._mark()
+        self._advance()
+        self._advance()
+        value = self._parse_assignment_expression()
+        if worked is None and self._peek_type() != end:
+            # C's less-than and not, as in `a <! b, c`.
+            self._reset(before)
+            return None
+        return Send(worked, first, value)
+
+    def _at_send(self) -> bool:
+        less, negation = self._peek(), self._peek(2)
+        return (
+            less is not None
+            and negation is not None
+            and (less.type, negation.type) == ("LT", "LNOT")
+            and less.end == negation.start
+        )
+
+    def _parse_cast_expression(self) -> Any:
+        if self._ready is not None:
+            node, self._ready = self._ready, None
+            return node
+        start = self._mark()
+        return self._spanned(super()._parse_cast_expression(), start)
+
+    def _parse_assignment_expression(self) -> Any:
+        if self._ready is not None:
+            return super()._parse_assignment_expression()
+        start = self._mark()
+        return self._spanned(super()._parse_assignment_expression(), start)
+
+    def _parse_argument_expression_list(self) -> Any:
+        callee = self._tokens.peek(-1)
+        arguments = [self._parse_argument(callee)]
+        while self._accept("COMMA"):
+            arguments.append(self._parse_argument(callee))
+        return c_ast.ExprList(arguments, arguments[0].coord)
+
+    def _parse_argument(self, callee: MacahToken | None) -> Any:
+        if callee is not None and callee.value in TAKE_TYPES and self._starts_declaration():
+            return self._parse_type_name()
+        return self._parse_assignment_expression()
+
+    def _parse_constant(self) -> Any:
+        token = self._peek()
+        if token is not None and token.type == "INT_CONST_CHAR":
+            return c_ast.Constant("int", self._advance().value, self._tok_coord(token))
+        constant = super()._parse_constant()
+        if constant.type != "char" and set("ijIJ") & set(constant.value):
+            constant.type += " _Complex"
+        return constant
+
+    # ---- errors ----------------------------------------------------------------------------------
+
+    def _refuse_non_lvalue(self, node: Any, is_cast: bool, operator: str) -> None:
+        deref = isinstance(node, c_ast.UnaryOp) and node.op == "*"
+        if is_cast or not (deref or isinstance(node, _LVALUES)):
+            self._fail(f"lvalue required as left operand of '{operator}'", node.coord)
+
+    def _refuse_unknown_type(self) -> None:
+        if self._peek_type() == "ID" and self._peek_type(2) == "ID":
+            self._fail(f"unknown type name '{self._advance().value}'", self._tok_coord(self._tokens.peek(0)))
+
+    def _expect(self, token_type: str) -> Any:
+        if self._peek_type() != token_type:
+            self._unexpected(_SPELLING.get(token_type, f"'{token_type.lower()}'"))
+        return self._advance()
+
+    def _unexpected(self, expected: str) -> NoReturn:
+        token, before = self._peek(), self._tokens.peek(0)
+        if token is None:
+            self._fail(f"expected {expected} at end of input", self._behind(before))
+        if token.type == "RECEIVE":
+            self._fail("a receive '<?' must be a statement of its own or stand in the head of 'for'")
+        if token.type == "COLONCOLON":
+            self._fail("'::' belongs before a send or receive: 'worked :: x <? s;'")
+        if token.type == "ID" and before is not None and before.type == "ID":
+            self._fail(f"unknown type name '{before.value}'", self._tok_coord(before))
+        # Like gcc, ask for a forgotten semicolon where it is missing, not where the next line begins.
+        where = self._behind(before) if expected == "';'" and before is not None else None
+        self._fail(f"expected {expected} before {_describe(token)}", where)
+
+    def _behind(self, token: MacahToken | None) -> Coord | None:
+        return token and Coord(token.filename, token.lineno, token.end_column)
+
+    def _here(self) -> Place | None:
+        token = self._peek() or self._tokens.peek(0)
+        return Place(token.filename, token.lineno, token.column) if token else None
+
+    def _fail(self, message: str, coord: Coord | None = None) -> NoReturn:
+        place = Place(coord.file, coord.line, coord.column or 0) if coord else self._here()
+        raise MacahError(message, place)
+
+    def _parse_error(self, msg: str, coord: Any) -> NoReturn:
+        if msg in _EXPECTED:
+            self._unexpected(_EXPECTED[msg])
+        self._fail(msg[0].lower() + msg[1:], coord if isinstance(coord, Coord) else None)
+
+    def _lex_error_func(self, msg: str, line: int, column: int) -> NoReturn:
+        raise MacahError(msg, Place(self.clex.filename, line, column))
+
+
+def _describe(token: MacahToken) -> str:
+    if token.type.endswith("STRING_LITERAL"):
+        return "string constant"
+    if "CONST_" in token.type or token.type.endswith("_CONST"):
+        return "constant"
+    if token.type in {"PPPRAGMA", "PPPRAGMASTR"}:
+        return "'#pragma'"
+    return f"'{token.value}'"
+
+
+_SPELLING = {
+    "SEMI": "';'",
+    "COLON": "':'",
+    "COMMA": "','",
+    "EQUALS": "'='",
+    "LPAREN": "'('",
+    "RPAREN": "')'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "LBRACKET": "'['",
+    "RBRACKET": "']'",
+    "SHIFTABLE_END": "'^]'",
+    "ID": "identifier",
+    "TYPEID": "identifier",
+}
+
+# pycparser's messages that only say which rule failed, as what gcc would have expected there.
+_EXPECTED = {
+    "At end of input": "declaration or statement",
+    "Invalid expression": "expression",
+    "Invalid declarator": "identifier or '('",
+    "Invalid abstract declarator": "declarator",
+    "Invalid declaration": "declaration",
+    "Invalid specifier list": "type name",
+    "Missing type in declaration": "type name",
+    "Invalid function definition": "'=', ',', ';' or a function body of a declaration with a type",
+    "Invalid struct/union declaration": "'{'",
+    "Invalid struct reference": "member name",
+    "Expected identifier": "identifier",
+    "Directives not supported yet": "declaration",
+}
