@@ -72,7 +72,8 @@ class Array:
 class Stream:
     """A captured stream, or an array of them if `shape` is not ().
 
-    An element is `size` bytes, cut into `words`. A 64-bit scalar member is one entry of `words` of size 8 until `split_wide` halves it.
+    An element is `size` bytes, cut into `words`. A 64-bit scalar member is one entry of `words` of size 8
+    until `split_wide` halves it.
     """
 
     name: str
@@ -287,7 +288,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Statements that a `Leave` of its label leaves: `break`, `continue`, `return`, `switch` are made of it."""
+    """What a `Leave` of its label leaves: `break`, `continue`, `return`, `switch` are made of it."""
 
     label: Label
     body: Body
