@@ -194,6 +194,7 @@ OPS: dict[str, Op] = {op.name: op for op in (*_PURE, *_EFFECTS, *_WIDE)}
 STREAM_OPS = frozenset({"recv", "try_recv", "send", "try_send", "ended", "close"})
 MEMORY_OPS = frozenset({"load", "store"})
 CONTROL_OPS = frozenset({"result", "stop", "fail"})
+WIDE_OPS = frozenset(op.name for op in _WIDE)
 COMPARISONS = frozenset({"eq", "ne", "slt", "sle", "ult", "ule"})
 
 assert all(op.commutative <= (op.arity == 2) for op in OPS.values())
