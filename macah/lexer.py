@@ -129,6 +129,14 @@ class MacahLexer(CLexer):  # type: ignore[misc]
             self._error("empty character constant", self._pos)
         return f"{_PREFIX[prefix]}CHAR_CONST" if prefix or length == 1 else "INT_CONST_CHAR"
 
+    def _handle_pppragma(self) -> list[MacahToken]:
+        found: list[MacahToken] = []
+        start = self._pos - 1
+        found += super()._handle_pppragma()
+        if found:
+            found[0].start = start
+        return found
+
     def _handle_ppline(self) -> None:
         """A linemarker sets line and file; elsewhere than at the start of a line, `#` is an error."""
         text, start = self._lexdata, self._pos - 1

@@ -1,0 +1,227 @@
+"""A program: its preprocessed text, its syntax tree, where each part of the tree stands, and its kernels.
+
+The text of a program is kept, because the host's C is this text with only the parts replaced that are Macah.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pycparser import c_ast
+
+from macah.diagnostic import MacahError, Note, Place
+from macah.parser import MacahParser
+from macah.syntax import KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor
+
+_MACAH_NODES = (KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor)
+# Calls that are no calls of C functions: they take types, or any arguments, or are constants.
+MACAH_CALLS = frozenset(
+    {"ADPC", "EXPECT", "pstream_create", "stream_create"}
+    | {f"mem_{kind}_spawn{depth}" for kind in ("reader", "writer") for depth in ("", "_depth")}
+)
+
+
+@dataclass(frozen=True)
+class KernelSite:
+    """A kernel block; `name` is unique in its program, `index` counts from 0 in the order of the text."""
+
+    name: str
+    node: KernelBlock
+    function: Any
+    where: Place
+    index: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """`spans[i]` are the characters `text[start:end]` of `unit.ext[i]`, with its semicolon.
+
+    Declarators of one declaration share its span. `warnings` is what the preprocessor said.
+    """
+
+    path: Path
+    text: str = field(repr=False)
+    unit: Any = field(repr=False)
+    spans: tuple[tuple[int, int], ...] = field(repr=False)
+    kernels: tuple[KernelSite, ...]
+    parser: MacahParser = field(repr=False, compare=False)
+    warnings: str = ""
+
+    def span_of(self, node: Any) -> tuple[int, int] | None:
+        """The characters of a node that the parser made from text of its own, else None.
+
+        Declarations include their semicolon (and declarators of one declaration share its span), statements
+        that are expressions, sends or receives exclude it, and expressions exclude parentheses around them.
+        """
+        return self.parser.span_of(node)
+
+    @cached_property
+    def shiftable(self) -> frozenset[str]:
+        """The names of all variables, parameters, members and types that are declared shiftable."""
+        return _shiftable_names(self.unit)
+
+    def contains_macah(self, node: Any) -> bool:
+        """Whether `node` needs translation to be C, shifts included."""
+        return contains_macah(node, self.shiftable)
+
+
+def read_program(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> Program:
+    """Preprocess and parse the program in the file `path`."""
+    text, warnings = preprocess(path, cpp_flags, cc)
+    return parse_program(text, path, warnings)
+
+
+def parse_program(text: str, path: Path, warnings: str = "") -> Program:
+    """The program whose preprocessed text is `text`."""
+    parser = MacahParser()
+    unit = parser.parse(text, str(path))
+    spans = tuple(parser.span_of(node) or (0, 0) for node in unit.ext)
+    return Program(path, text, unit, spans, _kernel_sites(unit), parser, warnings)
+
+
+def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tuple[str, str]:
+    """The output of `cc -E` and its warnings."""
+    _check_readable(path)
+    # A path that looks like an option would be taken for one.
+    name = f"./{path}" if str(path).startswith("-") else str(path)
+    try:
+        command = [*shlex.split(cc), "-E", "-D__MACAH__", *cpp_flags, "-x", "c", name]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except FileNotFoundError:
+        hint = "install a C compiler, for example the Debian package 'gcc'"
+        raise MacahError(f"cannot find the C compiler '{cc}'", hint=hint) from None
+    except (OSError, ValueError) as error:
+        raise MacahError(f"cannot run the C compiler '{cc}': {error}") from None
+    messages = done.stderr.decode(errors="replace")
+    if done.returncode != 0:
+        raise MacahError(f"the preprocessor failed:\n{messages.rstrip()}")
+    try:
+        return done.stdout.decode(), messages
+    except UnicodeDecodeError:
+        raise MacahError("the program is not encoded in UTF-8", _not_utf8(path)) from None
+
+
+def place_of(node: Any) -> Place:
+    """Where a node begins in its source file."""
+    coord = next((n.coord for n in walk(node) if n.coord is not None), None)
+    return Place(coord.file, coord.line, coord.column or 0) if coord else Place("<unknown>", 0)
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node and all below it, parents first, in the order of the text."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(reversed(list(current)))
+
+
+def contains_macah(node: Any, shiftable: Container[str] = ()) -> bool:
+    """Whether there is Macah in `node`; `a <<= n` is a shift if `a` is one of the `shiftable` names."""
+    return any(_is_macah(n, shiftable) for n in walk(node))
+
+
+def _is_macah(node: Any, shiftable: Container[str]) -> bool:
+    match node:
+        case c_ast.FuncCall(name=c_ast.ID(name=name)):
+            return name in MACAH_CALLS
+        case c_ast.Assignment(op="<<=" | ">>=", lvalue=target):
+            return _name_of(target) in shiftable
+        case _:
+            return isinstance(node, _MACAH_NODES)
+
+
+def _name_of(target: Any) -> str:
+    """The variable or member that an lvalue is, or is an element of."""
+    while True:
+        match target:
+            case c_ast.ID(name=name):
+                return str(name)
+            case c_ast.StructRef(field=inner) | c_ast.ArrayRef(name=inner) | c_ast.UnaryOp(expr=inner):
+                target = inner
+            case _:
+                return ""
+
+
+def _shiftable_names(unit: Any) -> frozenset[str]:
+    names: set[str] = set()
+    for node in walk(unit):
+        if isinstance(node, c_ast.Decl | c_ast.Typedef) and node.name and _is_shiftable(node.type, names):
+            names.add(node.name)
+    return frozenset(names)
+
+
+def _is_shiftable(kind: Any, names: set[str]) -> bool:
+    while isinstance(kind, c_ast.ArrayDecl | c_ast.PtrDecl | c_ast.TypeDecl):
+        if isinstance(kind, ShiftableDecl):
+            return True
+        kind = kind.type
+    return isinstance(kind, c_ast.IdentifierType) and not names.isdisjoint(kind.names)
+
+
+def _kernel_sites(unit: Any) -> tuple[KernelSite, ...]:
+    found = [
+        (function, node)
+        for function in unit.ext
+        if isinstance(function, c_ast.FuncDef)
+        for node in walk(function)
+        if isinstance(node, KernelBlock)
+    ]
+    for _, node in found:
+        _refuse_nested(node)
+    names = _unique_names([(node.name, f"{function.decl.name}_kernel") for function, node in found])
+    return tuple(
+        KernelSite(name, node, function, place_of(node), index)
+        for index, (name, (function, node)) in enumerate(zip(names, found, strict=True))
+    )
+
+
+def _refuse_nested(node: KernelBlock) -> None:
+    for inner in walk(node.body):
+        if isinstance(inner, KernelBlock):
+            note = Note("the kernel block around it begins here", place_of(node))
+            raise MacahError("a kernel block inside a kernel block", place_of(inner), (note,))
+
+
+def _unique_names(wanted: list[tuple[str | None, str]]) -> list[str]:
+    """A name for each kernel: its label, or the second of the pair; numbered where already taken."""
+    taken: set[str] = set()
+    names = [""] * len(wanted)
+    # Labels first, so that a label is only ever changed for another label.
+    for at in sorted(range(len(wanted)), key=lambda at: wanted[at][0] is None):
+        label, otherwise = wanted[at]
+        name = base = label or otherwise
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{base}{number}"
+        taken.add(name)
+        names[at] = name
+    return names
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise MacahError(f"cannot read '{path}': {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:
+        raise MacahError(f"cannot read {str(path)!r}: {error}") from None
+
+
+def _not_utf8(path: Path) -> Place | None:
+    """The first place in the file itself that is not UTF-8; None if that is in another file."""
+    content = path.read_bytes()
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode()
+        return Place(str(path), before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return None
