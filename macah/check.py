@@ -1,0 +1,128 @@
+"""The invariants of the kernel IR, beyond what its constructors refuse."""
+
+from __future__ import annotations
+
+from macah import ir
+from macah.ir import Array, Body, Expr, Label, Load, Stmt, Stream
+from macah.walk import bodies, operands, statements, subexpressions, targets
+
+
+def check_kernel(
+    kernel: ir.Kernel, absent: frozenset[type] = frozenset(), widths: tuple[int, ...] = (32, 64)
+) -> None:
+    """Assert a kernel's invariants: scopes, arities, no class in `absent`, no word of another width."""
+    captured = [capture.what for capture in kernel.captured]
+    assert len(set(captured)) == len(captured), f"{kernel.name}: something is captured twice"
+    for capture in kernel.captured:
+        assert capture.what.bits in widths, capture
+        assert isinstance(capture.what, ir.Variable) or capture.what.shape, capture
+    checker = _Checker(absent, widths, frozenset(c.stream for c in kernel.streams))
+    checker.body(kernel.body, frozenset())
+
+
+class _Checker:
+    def __init__(self, absent: frozenset[type], widths: tuple[int, ...], streams: frozenset[Stream]) -> None:
+        self.absent = absent
+        self.widths = widths
+        self.streams = streams
+        self.blocks: set[Label] = set()
+        self.exprs: set[int] = set()
+        self.functions: set[ir.Function] = set()
+
+    def body(self, body: Body, labels: frozenset[Label]) -> None:
+        assert isinstance(body, tuple), body
+        for stmt in body:
+            self.statement(stmt, labels)
+
+    def statement(self, stmt: Stmt, labels: frozenset[Label]) -> None:
+        assert type(stmt) not in self.absent, stmt
+        for expr in operands(stmt):
+            self.expression(expr)
+        assert all(variable.bits in self.widths for variable in targets(stmt)), stmt
+        self.kind(stmt, labels)
+        if isinstance(stmt, ir.Block):
+            assert stmt.label not in self.blocks, f"two blocks of one label: {stmt.label}"
+            self.blocks.add(stmt.label)
+            labels |= {stmt.label}
+        for inner in bodies(stmt):
+            self.body(inner, labels)
+
+    def kind(self, stmt: Stmt, labels: frozenset[Label]) -> None:
+        """What the kind of a statement demands."""
+        match stmt:
+            case ir.Store():
+                assert len(stmt.index) == len(stmt.array.shape), stmt
+                assert not stmt.array.initial, stmt
+            case ir.Shift():
+                assert any(stmt.array.shiftable[len(stmt.index) :]), stmt
+            case ir.Receive() | ir.Send() | ir.Close() | ir.Ended():
+                self.stream(stmt.stream, len(stmt.index), stmt)
+            case ir.Leave():
+                assert stmt.label in labels, stmt
+            case ir.Call():
+                self.call(stmt)
+            case _:
+                pass
+        match stmt:
+            case ir.Receive():
+                assert len(set(stmt.targets)) == len(stmt.targets), stmt
+                assert stmt.worked not in stmt.targets, stmt
+                self.words([variable.bits for variable in stmt.targets], stmt.stream)
+            case ir.Send():
+                self.words([value.bits for value in stmt.values], stmt.stream)
+            case _:
+                pass
+
+    def words(self, found: list[int], stream: Stream) -> None:
+        assert found == [64 if word.size == 8 else 32 for word in stream.words], stream
+
+    def stream(self, stream: Stream, rank: int, stmt: Stmt) -> None:
+        assert rank == len(stream.shape), stmt
+        assert not self.streams or self.functions or stream in self.streams, stmt
+
+    def expression(self, expr: Expr) -> None:
+        for inner in subexpressions(expr):
+            if id(inner) in self.exprs:
+                continue
+            self.exprs.add(id(inner))
+            assert type(inner) not in self.absent, inner
+            assert inner.bits in self.widths, inner
+            if isinstance(inner, Load):
+                assert len(inner.index) == len(inner.array.shape), inner
+
+    def call(self, call: ir.Call) -> None:
+        function = call.function
+        assert len(call.arguments) == len(function.parameters), call
+        for argument, parameter in zip(call.arguments, function.parameters, strict=True):
+            match parameter:
+                case ir.Variable():
+                    assert not isinstance(argument, ir.View | ir.StreamView), call
+                    assert argument.bits == parameter.bits, call
+                case Array():
+                    assert isinstance(argument, ir.View), call
+                    self.view(argument, parameter)
+                case Stream():
+                    assert isinstance(argument, ir.StreamView), call
+                    assert len(argument.stream.shape) - len(argument.index) == len(parameter.shape), call
+        assert [v.bits for v in call.results] == [v.bits for v in function.results], call
+        if function not in self.functions:
+            self.functions.add(function)
+            self.body(function.body, frozenset())
+
+    def view(self, view: ir.View, parameter: Array) -> None:
+        rank = len(view.array.shape) - max(0, len(view.index) - 1)
+        assert rank == len(parameter.shape), (view, parameter)
+        assert view.array.bits == parameter.bits, (view, parameter)
+
+
+def arrays_of(kernel: ir.Kernel) -> tuple[Array, ...]:
+    """The arrays of a kernel without calls: the captured ones, then the others as they occur."""
+    found: dict[Array, None] = {c.what: None for c in kernel.captured if isinstance(c.what, Array)}
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Store | ir.Shift):
+            found.setdefault(stmt.array)
+        for expr in operands(stmt):
+            for inner in subexpressions(expr):
+                if isinstance(inner, Load):
+                    found.setdefault(inner.array)
+    return tuple(found)

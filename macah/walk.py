@@ -1,0 +1,398 @@
+"""Walking and rebuilding the kernel IR: the loops that every pass would otherwise write again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from arch.ops import COMPARISONS
+from macah import ir
+from macah.ir import Apply, Array, Body, Const, Expr, Label, Load, Read, Stmt, Stream, Variable
+
+# --- Expressions
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The operands of an expression."""
+    match expr:
+        case Apply(_, args):
+            return args
+        case Load(_, index):
+            return index
+        case _:
+            return ()
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything in it, each shared object once, outer before inner."""
+    pending, seen = [expr], set[int]()
+    while pending:
+        inner = pending.pop()
+        if id(inner) not in seen:
+            seen.add(id(inner))
+            yield inner
+            pending.extend(reversed(children(inner)))
+
+
+def variables_in(expr: Expr) -> Iterator[Variable]:
+    """The variables that an expression reads."""
+    return (inner.variable for inner in subexpressions(expr) if isinstance(inner, Read))
+
+
+def loads_in(expr: Expr) -> Iterator[Load]:
+    """The loads in an expression."""
+    return (inner for inner in subexpressions(expr) if isinstance(inner, Load))
+
+
+def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """`change` applied to every subexpression, inner ones first; shared ones are visited once."""
+    done: dict[int, Expr] = {}
+
+    def visit(old: Expr) -> Expr:
+        if id(old) in done:
+            return done[id(old)]
+        new: Expr = old
+        match old:
+            case Apply(op, args, bits):
+                inner = tuple([visit(arg) for arg in args])
+                if any(a is not b for a, b in zip(inner, args, strict=True)):
+                    new = Apply(op, inner, bits)
+            case Load(array, index):
+                inner = tuple([visit(arg) for arg in index])
+                if any(a is not b for a, b in zip(inner, index, strict=True)):
+                    new = Load(array, inner)
+            case _:
+                pass
+        done[id(old)] = result = change(new)
+        return result
+
+    return visit(expr)
+
+
+# --- Statements
+
+
+def operands(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions that a statement itself evaluates, without those of the bodies inside it."""
+    match stmt:
+        case ir.Assign():
+            return (stmt.value,)
+        case ir.Store():
+            return (*stmt.index, stmt.value, stmt.guard)
+        case ir.Shift():
+            return (*stmt.index, stmt.amount, stmt.guard)
+        case ir.Receive() | ir.Close() | ir.Ended():
+            return (*stmt.index, stmt.guard)
+        case ir.Send():
+            return (*stmt.index, *stmt.values, stmt.guard)
+        case ir.Assert():
+            return (stmt.condition, stmt.guard)
+        case ir.If() | ir.While() | ir.UnrolledFor():
+            return (stmt.condition,)
+        case ir.DoWhile():
+            return (stmt.condition, stmt.guard)
+        case ir.Block() | ir.Leave():
+            return ()
+        case ir.Call():
+            return tuple(expr for argument in stmt.arguments for expr in _argument_operands(argument))
+
+
+def _argument_operands(argument: ir.Argument) -> tuple[Expr, ...]:
+    match argument:
+        case ir.View(_, index) | ir.StreamView(_, index):
+            return index
+        case _:
+            return (argument,)
+
+
+def map_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
+    """The statement with `change` applied to each of its `operands` (whole expressions)."""
+    match stmt:
+        case ir.Assign():
+            return ir.Assign(stmt.variable, change(stmt.value), stmt.where)
+        case ir.Store():
+            index = _each(stmt.index, change)
+            return replace(stmt, index=index, value=change(stmt.value), guard=change(stmt.guard))
+        case ir.Shift():
+            index = _each(stmt.index, change)
+            return replace(stmt, index=index, amount=change(stmt.amount), guard=change(stmt.guard))
+        case ir.Receive() | ir.Close() | ir.Ended():
+            return replace(stmt, index=_each(stmt.index, change), guard=change(stmt.guard))
+        case ir.Send():
+            index, values = _each(stmt.index, change), _each(stmt.values, change)
+            return replace(stmt, index=index, values=values, guard=change(stmt.guard))
+        case ir.Assert():
+            return replace(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
+        case ir.If() | ir.While() | ir.UnrolledFor():
+            return replace(stmt, condition=change(stmt.condition))
+        case ir.DoWhile():
+            return replace(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
+        case ir.Block() | ir.Leave():
+            return stmt
+        case ir.Call():
+            return replace(stmt, arguments=tuple(_map_argument(a, change) for a in stmt.arguments))
+
+
+def _each(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    return tuple([change(expr) for expr in exprs])
+
+
+def _map_argument(argument: ir.Argument, change: Callable[[Expr], Expr]) -> ir.Argument:
+    match argument:
+        case ir.View(array, index):
+            return ir.View(array, _each(index, change))
+        case ir.StreamView(stream, index):
+            return ir.StreamView(stream, _each(index, change))
+        case _:
+            return change(argument)
+
+
+def bodies(stmt: Stmt) -> tuple[Body, ...]:
+    """The bodies inside a statement, in the order in which they are written."""
+    match stmt:
+        case ir.If():
+            return (stmt.then, stmt.orelse)
+        case ir.Block() | ir.DoWhile():
+            return (stmt.body,)
+        case ir.While():
+            return (stmt.before, stmt.body)
+        case ir.UnrolledFor():
+            return (stmt.init, stmt.before, stmt.body, stmt.step)
+        case _:
+            return ()
+
+
+def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
+    """The statement with `change` applied to each of its `bodies`."""
+    match stmt:
+        case ir.If():
+            return replace(stmt, then=change(stmt.then), orelse=change(stmt.orelse))
+        case ir.Block() | ir.DoWhile():
+            return replace(stmt, body=change(stmt.body))
+        case ir.While():
+            return replace(stmt, before=change(stmt.before), body=change(stmt.body))
+        case ir.UnrolledFor():
+            init, before = change(stmt.init), change(stmt.before)
+            return replace(stmt, init=init, before=before, body=change(stmt.body), step=change(stmt.step))
+        case _:
+            return stmt
+
+
+def targets(stmt: Stmt) -> tuple[Variable, ...]:
+    """The variables that a statement itself may write."""
+    match stmt:
+        case ir.Assign():
+            return (stmt.variable,)
+        case ir.Receive():
+            return stmt.targets if stmt.worked is None else (*stmt.targets, stmt.worked)
+        case ir.Send():
+            return () if stmt.worked is None else (stmt.worked,)
+        case ir.Ended():
+            return (stmt.target,)
+        case ir.Call():
+            return stmt.results
+        case _:
+            return ()
+
+
+def map_targets(stmt: Stmt, change: Callable[[Variable], Variable]) -> Stmt:
+    """The statement with `change` applied to each of its `targets`."""
+    match stmt:
+        case ir.Assign():
+            return ir.Assign(change(stmt.variable), stmt.value, stmt.where)
+        case ir.Receive():
+            worked = None if stmt.worked is None else change(stmt.worked)
+            return replace(stmt, targets=tuple(change(v) for v in stmt.targets), worked=worked)
+        case ir.Send():
+            return stmt if stmt.worked is None else replace(stmt, worked=change(stmt.worked))
+        case ir.Ended():
+            return replace(stmt, target=change(stmt.target))
+        case ir.Call():
+            return replace(stmt, results=tuple(change(v) for v in stmt.results))
+        case _:
+            return stmt
+
+
+def statements(body: Body) -> Iterator[Stmt]:
+    """Every statement of a body, those inside others too, outer before inner."""
+    for stmt in body:
+        yield stmt
+        for inner in bodies(stmt):
+            yield from statements(inner)
+
+
+def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
+    """`change` applied to every statement, inner ones first; each is replaced by what it returns."""
+    result: list[Stmt] = []
+    for stmt in body:
+        result.extend(change(map_bodies(stmt, lambda inner: flat_map(inner, change))))
+    return tuple(result)
+
+
+def map_exprs(body: Body, change: Callable[[Expr], Expr]) -> Body:
+    """`change` applied to every subexpression of a body, inner ones first."""
+    return flat_map(body, lambda stmt: (map_operands(stmt, lambda expr: map_expr(expr, change)),))
+
+
+# --- What a body touches
+
+
+def written(body: Body) -> set[Variable]:
+    """The variables that a body may write."""
+    return {variable for stmt in statements(body) for variable in targets(stmt)}
+
+
+def read(body: Body) -> set[Variable]:
+    """The variables that a body may read; a guarded write does not count as reading the old value."""
+    return {v for stmt in statements(body) for expr in operands(stmt) for v in variables_in(expr)}
+
+
+def arrays_written(body: Body) -> set[Array]:
+    """The arrays that a body may change."""
+    found = set[Array]()
+    for stmt in statements(body):
+        match stmt:
+            case ir.Store() | ir.Shift():
+                found.add(stmt.array)
+            case ir.Call():
+                found |= {argument.array for argument in stmt.arguments if isinstance(argument, ir.View)}
+            case _:
+                pass
+    return found
+
+
+def arrays_read(body: Body) -> set[Array]:
+    """The arrays that a body may read."""
+    found = {load.array for stmt in statements(body) for expr in operands(stmt) for load in loads_in(expr)}
+    return found | {stmt.array for stmt in statements(body) if isinstance(stmt, ir.Shift)}
+
+
+def leaves_to(body: Body) -> set[Label]:
+    """The labels of enclosing blocks that a body may leave to."""
+    found = {stmt.label for stmt in statements(body) if isinstance(stmt, ir.Leave)}
+    return found - {stmt.label for stmt in statements(body) if isinstance(stmt, ir.Block)}
+
+
+# --- Copies
+
+
+@dataclass(slots=True)
+class Renaming:
+    """What stands for what in a copy; objects that are not mentioned stand for themselves."""
+
+    variables: dict[Variable, Variable] = field(default_factory=dict)
+    arrays: dict[Array, Array] = field(default_factory=dict)
+    streams: dict[Stream, Stream] = field(default_factory=dict)
+    labels: dict[Label, Label] = field(default_factory=dict)
+
+    def expr(self, expr: Expr) -> Expr:
+        """A copy of an expression."""
+        return map_expr(expr, self._leaf)
+
+    def _leaf(self, expr: Expr) -> Expr:
+        match expr:
+            case Read(variable) if variable in self.variables:
+                return Read(self.variables[variable])
+            case Load(array, index) if array in self.arrays:
+                return Load(self.arrays[array], index)
+            case _:
+                return expr
+
+    def body(self, body: Body) -> Body:
+        """A copy of a body."""
+        return flat_map(body, lambda stmt: (self.statement(stmt),))
+
+    def statement(self, stmt: Stmt) -> Stmt:
+        """A copy of a statement, whose inner bodies are copied already."""
+        stmt = map_operands(stmt, self.expr)
+        stmt = map_targets(stmt, lambda variable: self.variables.get(variable, variable))
+        match stmt:
+            case ir.Store() | ir.Shift():
+                return replace(stmt, array=self.arrays.get(stmt.array, stmt.array))
+            case ir.Receive() | ir.Send() | ir.Close() | ir.Ended():
+                return replace(stmt, stream=self.streams.get(stmt.stream, stmt.stream))
+            case ir.Block() | ir.Leave():
+                return replace(stmt, label=self.labels.get(stmt.label, stmt.label))
+            case ir.Call():
+                return replace(stmt, arguments=tuple(self._argument(a) for a in stmt.arguments))
+            case _:
+                return stmt
+
+    def _argument(self, argument: ir.Argument) -> ir.Argument:
+        match argument:
+            case ir.View(array, index):
+                return ir.View(self.arrays.get(array, array), index)
+            case ir.StreamView(stream, index):
+                return ir.StreamView(self.streams.get(stream, stream), index)
+            case _:
+                return argument
+
+
+def fresh_labels(body: Body) -> Body:
+    """A copy of a body whose blocks have labels of their own."""
+    blocks = [stmt for stmt in statements(body) if isinstance(stmt, ir.Block)]
+    return Renaming(labels={b.label: Label(b.label.name) for b in blocks}).body(body) if blocks else body
+
+
+def fresh(variable: Variable, name: str | None = None) -> Variable:
+    """A new variable like another."""
+    return Variable(variable.name if name is None else name, variable.bits, variable.where)
+
+
+def replace_reads(expr: Expr, values: Mapping[Variable, Expr]) -> Expr:
+    """The expression with the values of some variables put in."""
+
+    def leaf(inner: Expr) -> Expr:
+        return values.get(inner.variable, inner) if isinstance(inner, Read) else inner
+
+    return map_expr(expr, leaf)
+
+
+# --- Building expressions
+
+
+def is_constant(expr: Expr, value: int) -> bool:
+    """True if the expression is that constant."""
+    return isinstance(expr, Const) and expr.value == value
+
+
+def both(a: Expr, b: Expr) -> Expr:
+    """The conjunction of two predicates."""
+    if is_constant(a, 0) or is_constant(b, 0):
+        return ir.FALSE
+    if is_constant(a, 1) or a == b:
+        return b
+    return a if is_constant(b, 1) else Apply("and", (a, b))
+
+
+def negate(condition: Expr) -> Expr:
+    """1 if the condition is 0, else 0."""
+    match condition:
+        case Const(value):
+            return ir.FALSE if value else ir.TRUE
+        case Apply("eq", (Apply(op) as inner, Const(0))) if op in COMPARISONS:
+            return inner
+        case _:
+            return Apply("eq", (condition, Const(0, condition.bits)))
+
+
+def truth(condition: Expr) -> Expr:
+    """The condition as a predicate: 0 or 1."""
+    match condition:
+        case Const(value):
+            return ir.TRUE if value else ir.FALSE
+        case Apply(op) if op in COMPARISONS:
+            return condition
+        case _:
+            return Apply("ne", (condition, Const(0, condition.bits)))
+
+
+def with_guard(stmt: Stmt, guard: Expr) -> Stmt:
+    """An effect that happens only if `guard` is not 0 as well."""
+    match stmt:
+        case ir.Store() | ir.Shift() | ir.Receive() | ir.Send() | ir.Close() | ir.Ended() | ir.Assert():
+            return replace(stmt, guard=both(guard, stmt.guard))
+        case ir.DoWhile():
+            return replace(stmt, guard=both(guard, stmt.guard))
+        case _:
+            raise AssertionError(stmt)
