@@ -1,0 +1,182 @@
+"""The command `macahc`: its options, and what becomes of an error."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+from .diagnostic import MacahError, render
+from .driver import perform
+from .options import Options
+
+EMITS = ("c", "host-c", "ir", "dfg", "map", "verilog")
+MODES = ("c", "dataflow", "mapped")
+
+USAGE = """macahc [options] FILE.macah
+       macahc run [options] FILE.macah [ARGS...]
+       macahc --report [--json] [options] FILE.macah
+       macahc --emit WHAT [options] FILE.macah"""
+
+DESCRIPTION = (
+    "Compiles a Macah program: host code to C, each kernel to a mapped accelerator that is simulated."
+)
+
+EPILOG = """environment of a compiled program:
+  MACAH_STATS=1   print cycles and stalls of each kernel on standard error at exit
+exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of `macahc`."""
+    parser = argparse.ArgumentParser(
+        "macahc",
+        usage=USAGE,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("source", metavar="FILE.macah", type=Path)
+    add("-o", dest="output", metavar="NAME", type=Path, help="name of the output (default a.out)")
+    add("--mode", choices=MODES, default="mapped", help="where kernels run (default mapped)")
+    arch_help = (
+        "the accelerator: a shipped name, a family with a size (grid:6x4), or a TOML file (default grid8x8)"
+    )
+    add("--arch", metavar="NAME|FILE", default="grid8x8", help=arch_help)
+    add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
+    add(
+        "--emit",
+        choices=EMITS,
+        default="",
+        help="write this instead of an executable (default: to standard output)",
+    )
+    add("--report", action="store_true", help="say how each kernel was mapped and what limits it")
+    add("--json", action="store_true", help="the report as one JSON object")
+    add(
+        "--dump-after", action="append", default=[], metavar="PASS|all", help="print each kernel after a pass"
+    )
+    add("--time", action="store_true", help="say how long each stage took")
+    add("-v", "--verbose", action="store_true", help="print the commands that are run, and progress")
+    for flag, meaning in (
+        ("-I", "directory of headers"),
+        ("-D", "define a macro"),
+        ("-U", "undefine a macro"),
+    ):
+        add(
+            flag,
+            action="append",
+            default=[],
+            metavar="X",
+            dest=f"cpp{flag}",
+            help=f"{meaning}, as gcc has it",
+        )
+    for flag, meaning in (("-l", "library"), ("-L", "directory of libraries")):
+        add(
+            flag,
+            action="append",
+            default=[],
+            metavar="X",
+            dest=f"link{flag}",
+            help=f"{meaning}, as gcc has it",
+        )
+    add("-O", default="2", metavar="N", dest="optimize", help="optimisation of the host code (default -O2)")
+    add("-g", default=None, metavar="N", dest="debug", help="debug information in the host code")
+    add("-W", action="append", default=[], metavar="NAME", dest="warnings", help="warnings, as gcc has them")
+    add("--version", action="version", version=f"macahc {version('macah')}")
+    return parser
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """The options in `argv`; exits with status 2 and a message on wrong usage."""
+    running = list(argv[:1]) == ["run"]
+    own, arguments = _split_run(argv[1:]) if running else (list(argv), [])
+    parser = build_parser()
+    # These stand alone as in gcc; argparse would take the next word, the file, for their value.
+    own = [{"-O": "-O1", "-g": "-g2", "-W": "-Wextra"}.get(word, word) for word in own]
+    found = parser.parse_args(own)
+    action = "run" if running else "report" if found.report else "emit" if found.emit else "compile"
+    if running and (found.report or found.emit or found.output):
+        parser.error("run takes none of --report, --emit and -o")
+    if found.report and found.emit:
+        parser.error("--report and --emit exclude each other")
+    if found.json and not found.report:
+        parser.error("--json goes with --report")
+    if found.report and found.mode == "c":
+        parser.error("--report is about mapped kernels: leave out --mode c")
+    named = vars(found)
+    return Options(
+        source=found.source,
+        action=action,
+        arguments=tuple(arguments),
+        output=found.output,
+        mode=found.mode,
+        arch=found.arch,
+        seed=found.seed,
+        emit=found.emit,
+        json=found.json,
+        dump_after=tuple(found.dump_after),
+        time=found.time,
+        verbose=found.verbose,
+        cpp=tuple(f"{flag}{value}" for flag in ("-I", "-D", "-U") for value in named[f"cpp{flag}"]),
+        cc=(
+            f"-O{found.optimize}",
+            *([f"-g{found.debug}"] if found.debug else []),
+            *(f"-W{name}" for name in found.warnings),
+        ),
+        link=tuple(f"{flag}{value}" for flag in ("-L", "-l") for value in named[f"link{flag}"]),
+    )
+
+
+# Options that take their value as the next word, so that `run` finds the file among the words.
+_VALUED = ("-o", "--mode", "--arch", "--seed", "--emit", "--dump-after", "-I", "-D", "-U", "-l", "-L")
+
+
+def _split_run(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Splits the words after `run` behind FILE: what follows belongs to the program."""
+    at = 0
+    while at < len(words):
+        if words[at] == "--":
+            return [*words[:at], *words[at + 1 : at + 2]], list(words[at + 2 :])
+        if words[at] in _VALUED:
+            at += 2
+        elif words[at].startswith("-"):
+            at += 1
+        else:
+            return list(words[: at + 1]), list(words[at + 1 :])
+    return list(words), []
+
+
+def main() -> NoReturn:
+    """Entry point: exits with 0, 1 (an error was printed), 2 (wrong usage), 130 (interrupted)."""
+    # A reader that goes away, as `| head` does, ends us quietly, as it ends any C program.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        perform(parse(sys.argv[1:]))
+    except MacahError as error:
+        for diagnostic in error.diagnostics:
+            sys.stderr.write(render(diagnostic))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nmacahc: interrupted\n")
+        sys.exit(130)
+    except RecursionError:
+        sys.stderr.write("macahc: error: the program is nested too deeply\n")
+        sys.exit(1)
+    except OSError as error:
+        name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        sys.stderr.write(f"macahc: error: {name}{error.strerror or error}\n")
+        sys.exit(1)
+    sys.exit(0)
+
+
+def _terminate(signum: int, _: object) -> NoReturn:
+    """SIGTERM unwinds the stack, so that temporary files go."""
+    sys.exit(128 + signum)

@@ -1,0 +1,215 @@
+"""From a command line to its effect: the stages of compilation, in order."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from arch.describe import ArchitectureError, load_fabric
+from arch.fabric import Fabric
+from backend.dfg import DFG, show_dfg
+from backend.mapper import map_kernel
+from backend.mapping import DoesNotFit, MapOptions, Mapping
+from backend.show import show_mapping
+from backend.verilog import Design, emit
+from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
+
+from .diagnostic import MacahError, Note, Place
+from .ir import Kernel
+from .lower import lower
+from .options import Options
+from .passes.pipeline import PIPELINE, optimize
+from .program import KernelSite, Program, read_program
+from .report import report_json, report_text
+from .show import show_kernel
+from .stages import Stages
+from .todfg import build_dfg
+from .toolchain import compiler, run_compiler, write_whole
+from .translate import HostKernel, to_c, to_host_c
+
+# What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels.
+_LANGUAGE = ("-std=gnu11", "-fwrapv", "-pthread")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel after each stage."""
+
+    site: KernelSite
+    kernel: Kernel
+    dfg: DFG
+    mapping: Mapping
+    design: Design
+
+
+def perform(options: Options) -> None:
+    """Does what the command line asks. Errors: MacahError, OSError."""
+    stages = Stages(options.verbose)
+    with stages.progress():
+        executable = _act(options, stages)
+    if options.time:
+        sys.stderr.write(stages.table())
+    if executable is not None:
+        _become(executable, options)
+
+
+def _act(options: Options, stages: Stages) -> int | None:
+    """Compiles; for `run`, the result is an open file of the executable."""
+    if options.mode == "dataflow":
+        raise MacahError("mode 'dataflow' is not there yet", hint="use --mode mapped or --mode c")
+    _check_passes(options)
+    with stages("read"):
+        program = read_program(options.source, options.cpp, compiler())
+    sys.stderr.write(program.warnings)
+    match options.action:
+        case "emit":
+            write_output(options, _emitted(program, options, stages))
+        case "report":
+            kernels = _compile_kernels(program, options, stages)
+            show = report_json if options.json else report_text
+            write_output(options, show([(k.site.where, k.mapping) for k in kernels]))
+        case action:
+            with tempfile.TemporaryDirectory(prefix="macahc-") as directory:
+                built = _build(program, options, stages, Path(directory))
+                if action == "run":
+                    return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
+                write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)
+    return None
+
+
+def _check_passes(options: Options) -> None:
+    known = [p.name for p in PIPELINE]
+    for name in options.dump_after:
+        if name not in ("all", "lower", *known):
+            raise MacahError(
+                f"there is no pass '{name}'", hint=f"passes: lower {' '.join(dict.fromkeys(known))}"
+            )
+
+
+def _emitted(program: Program, options: Options, stages: Stages) -> str:
+    """The text of one stage's result, for all kernels."""
+    match options.emit:
+        case "c":
+            return to_c(program)
+        case "ir":
+            return "\n".join(show_kernel(_front(program, site, options, stages)) for site in program.kernels)
+        case "dfg":
+            fronts = [_front(program, site, options, stages) for site in program.kernels]
+            return "\n".join(show_dfg(build_dfg(kernel)) for kernel in fronts)
+    kernels = _compile_kernels(program, options, stages)
+    match options.emit:
+        case "host-c":
+            return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels])
+        case "map":
+            return "\n".join(show_mapping(k.mapping) for k in kernels)
+    return "\n".join(k.design.text for k in kernels)
+
+
+def _front(program: Program, site: KernelSite, options: Options, stages: Stages) -> Kernel:
+    """Lowers and optimises one kernel."""
+
+    def watch(name: str, kernel: Kernel) -> None:
+        if name in options.dump_after or "all" in options.dump_after:
+            sys.stderr.write(f"; after {name}\n{show_kernel(kernel)}\n")
+
+    with stages(f"lower {site.name}"):
+        kernel = lower(program, site)
+        watch("lower", kernel)
+    with stages(f"optimize {site.name}"):
+        return optimize(kernel, watch)
+
+
+def _compile_kernels(program: Program, options: Options, stages: Stages) -> list[Compiled]:
+    fabric = _fabric(options.arch)
+    fronts = [_front(program, site, options, stages) for site in program.kernels]
+    return [
+        _back(site, kernel, fabric, options, stages)
+        for site, kernel in zip(program.kernels, fronts, strict=True)
+    ]
+
+
+def _back(site: KernelSite, kernel: Kernel, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
+    """Maps one kernel and emits its hardware."""
+    with stages(f"graph {site.name}"):
+        dfg = build_dfg(kernel)
+    with stages(f"map {site.name}"):
+        try:
+            mapping = map_kernel(dfg, fabric, MapOptions(seed=options.seed), stages.say)
+        except DoesNotFit as problem:
+            raise _does_not_fit(problem, site, dfg, fabric) from None
+    with stages(f"emit {site.name}"):
+        return Compiled(site, kernel, dfg, mapping, emit(mapping))
+
+
+def _fabric(name: str) -> Fabric:
+    try:
+        return load_fabric(name)
+    except ArchitectureError as error:
+        raise MacahError(error.message, Place(error.file, error.line) if error.line else None) from None
+
+
+def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabric) -> MacahError:
+    """The user's view: which resource, how much of it, and which source lines need it."""
+    places = dict.fromkeys(w for n in problem.nodes if (w := dfg.nodes[n].where) is not None)
+    notes = tuple(Note("needed here", place) for place in list(places)[:4])
+    return MacahError(
+        f"kernel '{site.name}' does not fit on {fabric.name}: {problem}"
+        f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)",
+        site.where,
+        notes,
+        hint="choose a larger array with --arch, such as grid:16x16, or make the kernel smaller",
+    )
+
+
+def _build(program: Program, options: Options, stages: Stages, directory: Path) -> Path:
+    """Compiles the whole program to an executable in `directory`."""
+    sources = [str(source) for source in RUNTIME_SOURCES]
+    if options.mode == "c" or not program.kernels:
+        text = to_c(program)
+    else:
+        kernels = _compile_kernels(program, options, stages)
+        text = to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels])
+        with stages("build the simulation"):
+            try:
+                image = build_image([k.design for k in kernels], directory, compiler())
+            except SimulatorMissing as error:
+                raise MacahError(str(error)) from None
+        sources += [str(source) for source in image.sources]
+    with stages("compile the host program"):
+        host, object_file, built = (directory / name for name in ("program.c", "program.o", "program"))
+        host.write_text(text)
+        includes = [flag for flag in options.cpp if flag.startswith("-I")]
+        run_compiler(
+            [*_LANGUAGE, *options.cc, *includes, "-c", str(host), "-o", str(object_file)], options.verbose
+        )
+        # The runtime is ours: the user's warnings are not for it.
+        debug = [flag for flag in options.cc if flag.startswith("-g")]
+        libraries = [*RUNTIME_FLAGS, *options.link]
+        run_compiler(
+            [*_LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],
+            options.verbose,
+        )
+    return built
+
+
+def write_output(options: Options, text: str) -> None:
+    """Writes to the file of `-o`, or to standard output."""
+    if options.output is None or str(options.output) == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        write_whole(options.output, text.encode())
+
+
+def _become(executable: int, options: Options) -> NoReturn:
+    """Replaces this process by the program: its streams, signals and status are then its own.
+
+    The executable's file is gone already; it lives as long as it is open.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(executable, [str(options.source.with_suffix("")), *options.arguments], os.environ)

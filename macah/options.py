@@ -1,0 +1,27 @@
+"""What the user asked for, as one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command line, parsed. `cpp` and `cc` and `link` are arguments for the C compiler, in order."""
+
+    source: Path
+    action: str = "compile"  # compile | run | report | emit
+    arguments: tuple[str, ...] = ()
+    output: Path | None = None
+    mode: str = "mapped"
+    arch: str = "grid8x8"
+    seed: int = 1
+    emit: str = ""
+    json: bool = False
+    dump_after: tuple[str, ...] = ()
+    time: bool = False
+    verbose: bool = False
+    cpp: tuple[str, ...] = ()
+    cc: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()

@@ -1,0 +1,147 @@
+"""What the mapper made of each kernel, and what limits it, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arch.fabric import Kind
+from arch.ops import COMPARISONS
+from backend.bound import Bounds, minimum_interval
+from backend.dfg import DFG, Place, Use
+from backend.mapping import Mapping
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How many of each there are, and how many are used at all."""
+
+    units_used: int
+    units: int
+    registers_used: int
+    registers: int
+    memories_used: int
+    memories: int
+    words_used: int
+    streams: int
+
+
+def usage(mapping: Mapping) -> Usage:
+    """Counts what a mapping occupies."""
+    fabric, placement = mapping.fabric, mapping.placement
+    registers = {r.id for r in fabric.resources if r.kind is Kind.REGISTER}
+    used = {resource for route in mapping.routes for resource, _ in route.steps}
+    return Usage(
+        units_used=len(set(placement.unit)),
+        units=len(fabric.units),
+        registers_used=len(used & registers),
+        registers=len(registers),
+        memories_used=len({place.bank for place in placement.memory}),
+        memories=len(fabric.memories),
+        words_used=sum(memory.words for memory in mapping.dfg.memories),
+        streams=len(mapping.dfg.streams),
+    )
+
+
+def count_predicates(dfg: DFG) -> int:
+    """Operations whose value only ever decides: comparisons, and logic on them."""
+    predicates: set[int] = set()
+    for _ in range(len(dfg.nodes)):
+        before = len(predicates)
+        for node in dfg.nodes:
+            if node.op in COMPARISONS:
+                predicates.add(node.id)
+            elif node.op in ("and", "or", "xor", "not"):
+                sources = [o.node for o in node.operands if isinstance(o, Use)]
+                if sources and all(s in predicates or s == node.id for s in sources):
+                    predicates.add(node.id)
+        if len(predicates) == before:
+            break
+    return len(predicates)
+
+
+def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
+    """One kernel as an object for JSON."""
+    dfg = mapping.dfg
+    bounds = minimum_interval(dfg, mapping.fabric)
+    used = usage(mapping)
+    return {
+        "name": dfg.name,
+        "file": where.file,
+        "line": where.line,
+        "operations": len(dfg.nodes),
+        "ii": mapping.interval,
+        "mii": bounds.mii,
+        "resource_mii": bounds.resource,
+        "recurrence_mii": bounds.recurrence,
+        "binding": bounds.binding,
+        "schedule_length": mapping.length,
+        "selects": sum(node.op == "select" for node in dfg.nodes),
+        "predicates": count_predicates(dfg),
+        "units_used": used.units_used,
+        "units": used.units,
+        "registers_used": used.registers_used,
+        "registers": used.registers,
+        "memories_used": used.memories_used,
+        "memories": used.memories,
+        "memory_words": used.words_used,
+        "streams": used.streams,
+        "recurrence": [
+            {"operation": dfg.nodes[n].op, "variable": dfg.nodes[n].variable, "line": _line(dfg, n)}
+            for n in bounds.cycle
+        ],
+    }
+
+
+def report_json(kernels: Sequence[tuple[Place, Mapping]]) -> str:
+    """The report as one JSON object."""
+    return json.dumps({"kernels": [facts(where, mapping) for where, mapping in kernels]}, indent=2) + "\n"
+
+
+def report_text(kernels: Sequence[tuple[Place, Mapping]]) -> str:
+    """The report for people."""
+    if not kernels:
+        return "no kernels\n"
+    return "\n".join(_kernel_text(where, mapping) for where, mapping in kernels)
+
+
+def _kernel_text(where: Place, mapping: Mapping) -> str:
+    f = facts(where, mapping)
+    bounds = minimum_interval(mapping.dfg, mapping.fabric)
+    lines = [
+        f"kernel {f['name']} ({where.file}:{where.line}) on {mapping.fabric.name}",
+        f"  operations           {f['operations']}, of them {f['selects']} selects,"
+        f" {f['predicates']} predicates",
+        f"  initiation interval  {f['ii']}, lower bound {f['mii']}"
+        f" (resources {f['resource_mii']}, recurrences {f['recurrence_mii']})",
+        f"  bound by             {_binding(mapping, bounds)}",
+        f"  schedule length      {f['schedule_length']} cycles",
+        f"  units                {f['units_used']} of {f['units']}",
+        f"  links and registers  {f['registers_used']} of {f['registers']}",
+        f"  memories             {f['memories_used']} of {f['memories']}, {f['memory_words']} words",
+        f"  streams              {f['streams']}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _binding(mapping: Mapping, bounds: Bounds) -> str:
+    """What sets the interval, and for a recurrence its operations with their source lines."""
+    text = bounds.binding
+    if bounds.cycle and bounds.recurrence == bounds.mii:
+        steps = [f"    {_step(mapping.dfg, node)}" for node in bounds.cycle]
+        text = "\n".join([f"{text}: this cycle of operations", *steps])
+    if mapping.interval > bounds.mii:
+        text += f"\n  above the bound      by {mapping.interval - bounds.mii}: placement and routing"
+    return text
+
+
+def _step(dfg: DFG, number: int) -> str:
+    node = dfg.nodes[number]
+    name = f" of {node.variable}" if node.variable else ""
+    return f"{node.op}{name}" + (f" at {node.where.file}:{node.where.line}" if node.where else "")
+
+
+def _line(dfg: DFG, number: int) -> int | None:
+    where = dfg.nodes[number].where
+    return where.line if where else None

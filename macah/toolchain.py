@@ -1,0 +1,56 @@
+"""The system's C compiler, and files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from .diagnostic import MacahError
+
+
+def compiler() -> str:
+    """The C compiler: `$CC`, or `cc`."""
+    return os.environ.get("CC") or "cc"
+
+
+def run_compiler(arguments: Sequence[str], verbose: bool = False) -> None:
+    """Runs the C compiler; its messages go to standard error as they are. Errors: MacahError."""
+    command = [compiler(), *arguments]
+    if verbose:
+        sys.stderr.write(shlex.join(command) + "\n")
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+        )
+    except FileNotFoundError:
+        raise MacahError(
+            f"the C compiler '{command[0]}' was not found",
+            hint="install one (on Debian: apt-get install gcc libc6-dev) or name it in CC",
+        ) from None
+    sys.stderr.write(done.stderr)
+    if done.returncode:
+        raise MacahError("the C compiler did not accept the host part of the program")
+
+
+def write_whole(path: Path, data: bytes, executable: bool = False) -> None:
+    """Writes a file so that nobody ever sees a part of it. Devices and pipes are written directly."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod((0o777 if executable else 0o666) & ~mask)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
