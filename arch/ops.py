@@ -17,8 +17,8 @@ class Op:
 
     `arity` operands; `outputs` values (0 for a pure effect, 2 for a non-blocking receive).
     `latency_class` names the latency that an architecture gives it. `evaluate(width, *operands)`
-    is its meaning and `verilog` the same as an expression over `{0}`, `{1}`, `{2}`, which must be
-    primaries of `{w}` bits; both are None for operations with effects or state, whose meaning
+    is its meaning and `verilog` the same as an expression over the primaries `{0}`, `{1}`, `{2}`
+    (see `verilog_expression`); both are None for operations with effects or state, whose meaning
     is in the interpreters.
     """
 
@@ -108,12 +108,26 @@ _PURE = (
         _rotl,
         "(({0} << ({1} & {wm1})) | ({0} >> (({w} - ({1} & {wm1})) & {wm1})))",
     ),
-    Op("eq", 2, "alu", 1, lambda w, a, b: int(a == b), "{bit}({0} == {1})", True),
-    Op("ne", 2, "alu", 1, lambda w, a, b: int(a != b), "{bit}({0} != {1})", True),
-    Op("slt", 2, "alu", 1, lambda w, a, b: int(signed(w, a) < signed(w, b)), f"{{bit}}({_S0} < {_S1})"),
-    Op("sle", 2, "alu", 1, lambda w, a, b: int(signed(w, a) <= signed(w, b)), f"{{bit}}({_S0} <= {_S1})"),
-    Op("ult", 2, "alu", 1, lambda w, a, b: int(a < b), "{bit}({0} < {1})"),
-    Op("ule", 2, "alu", 1, lambda w, a, b: int(a <= b), "{bit}({0} <= {1})"),
+    Op("eq", 2, "alu", 1, lambda w, a, b: int(a == b), "{{{zeros}, {0} == {1}}}", True),
+    Op("ne", 2, "alu", 1, lambda w, a, b: int(a != b), "{{{zeros}, {0} != {1}}}", True),
+    Op(
+        "slt",
+        2,
+        "alu",
+        1,
+        lambda w, a, b: int(signed(w, a) < signed(w, b)),
+        f"{{{{{{zeros}}, {_S0} < {_S1}}}}}",
+    ),
+    Op(
+        "sle",
+        2,
+        "alu",
+        1,
+        lambda w, a, b: int(signed(w, a) <= signed(w, b)),
+        f"{{{{{{zeros}}, {_S0} <= {_S1}}}}}",
+    ),
+    Op("ult", 2, "alu", 1, lambda w, a, b: int(a < b), "{{{zeros}, {0} < {1}}}"),
+    Op("ule", 2, "alu", 1, lambda w, a, b: int(a <= b), "{{{zeros}, {0} <= {1}}}"),
     Op("select", 3, "alu", 1, lambda w, c, a, b: a if c else b, "(({0} != 0) ? {1} : {2})"),
     Op(
         "smin",
@@ -135,26 +149,34 @@ _PURE = (
     ),
     Op("umin", 2, "alu", 1, lambda w, a, b: min(a, b), "(({0} < {1}) ? {0} : {1})", True),
     Op("umax", 2, "alu", 1, lambda w, a, b: max(a, b), "(({0} < {1}) ? {1} : {0})", True),
-    Op("abs", 1, "alu", 1, _abs, f"(({_S0} < 0) ? (-{{0}}) : {{0}})"),
+    Op("abs", 1, "alu", 1, _abs, f"(({_S0} < 0) ? -{{0}} : {{0}})"),
     Op(
         "absdiff",
         2,
         "alu",
         1,
         lambda w, a, b: _abs(w, word(w, a - b)),
-        "((({0} - {1}) >> {wm1}) != 0 ? ({1} - {0}) : ({0} - {1}))",
+        "(((({0} - {1}) >> {wm1}) != 0) ? ({1} - {0}) : ({0} - {1}))",
         True,
     ),
-    Op("sext8", 1, "alu", 1, _extend(8, True), "{{{{{wx8}{{{0}[7]}}}}, {0}[7:0]}}"),
-    Op("sext16", 1, "alu", 1, _extend(16, True), "{{{{{wx16}{{{0}[15]}}}}, {0}[15:0]}}"),
-    Op("zext8", 1, "alu", 1, _extend(8, False), "({0} & 'hff)"),
-    Op("zext16", 1, "alu", 1, _extend(16, False), "({0} & 'hffff)"),
+    Op("sext8", 1, "alu", 1, _extend(8, True), "$unsigned($signed({0} << {wm8}) >>> {wm8})"),
+    Op("sext16", 1, "alu", 1, _extend(16, True), "$unsigned($signed({0} << {wm16}) >>> {wm16})"),
+    Op("zext8", 1, "alu", 1, _extend(8, False), "({0} & {hex}ff)"),
+    Op("zext16", 1, "alu", 1, _extend(16, False), "({0} & {hex}ffff)"),
     Op("mul", 2, "mul", 1, lambda w, a, b: word(w, a * b), "({0} * {1})", True),
     Op("muladd", 3, "mul", 1, lambda w, a, b, c: word(w, a * b + c), "({0} * {1} + {2})"),
-    Op("umulh", 2, "mul", 1, lambda w, a, b: a * b >> w, None, True),
-    Op("smulh", 2, "mul", 1, lambda w, a, b: word(w, signed(w, a) * signed(w, b) >> w), None, True),
-    Op("sdiv", 2, "div", 1, _sdiv),
-    Op("srem", 2, "div", 1, _srem),
+    Op("umulh", 2, "mul", 1, lambda w, a, b: a * b >> w, "umulh({0}, {1})", True),
+    Op(
+        "smulh",
+        2,
+        "mul",
+        1,
+        lambda w, a, b: word(w, signed(w, a) * signed(w, b) >> w),
+        "smulh({0}, {1})",
+        True,
+    ),
+    Op("sdiv", 2, "div", 1, _sdiv, f"(({{1}} != 0) ? $unsigned({_S0} / {_S1}) : {{ones}})"),
+    Op("srem", 2, "div", 1, _srem, f"(({{1}} != 0) ? $unsigned({_S0} % {_S1}) : {{0}})"),
     Op(
         "udiv",
         2,
@@ -198,6 +220,47 @@ WIDE_OPS = frozenset(op.name for op in _WIDE)
 COMPARISONS = frozenset({"eq", "ne", "slt", "sle", "ult", "ule"})
 
 assert all(op.commutative <= (op.arity == 2) for op in OPS.values())
+
+_HIGH_PRODUCT = """\
+function [{high}:0] {name}(input [{high}:0] a, input [{high}:0] b);
+    // verilator lint_off UNUSED
+    reg [{double}:0] product; // only its high half is wanted
+    // verilator lint_on UNUSED
+    begin
+        product = {{{{{width}{{{sign_a}}}}}, a}} * {{{{{width}{{{sign_b}}}}}, b}};
+        {name} = product[{double}:{width}];
+    end
+endfunction"""
+
+
+def verilog_expression(name: str, width: int, *operands: str) -> str:
+    """A pure operation as a Verilog expression of `width` bits over operands of that width.
+
+    Operands must be primaries (names, literals, or in parentheses); the result is one.
+    """
+    template = OPS[name].verilog
+    assert template is not None, name
+    return template.format(
+        *operands,
+        w=f"{width}'d{width}",
+        wm1=f"{width}'d{width - 1}",
+        wm8=f"{width}'d{width - 8}",
+        wm16=f"{width}'d{width - 16}",
+        zeros=f"{width - 1}'d0",
+        ones=f"{{{width}{{1'b1}}}}",
+        hex=f"{width}'h",
+    )
+
+
+def verilog_function(name: str, width: int) -> str | None:
+    """The Verilog function that `verilog_expression` of this operation calls; None if it calls none."""
+    if name not in ("umulh", "smulh"):
+        return None
+    high = width - 1
+    sign_a, sign_b = ("1'b0", "1'b0") if name == "umulh" else (f"a[{high}]", f"b[{high}]")
+    return _HIGH_PRODUCT.format(
+        name=name, width=width, high=high, double=2 * width - 1, sign_a=sign_a, sign_b=sign_b
+    )
 
 
 def evaluate(name: str, width: int, *operands: int) -> int:
