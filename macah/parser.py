@@ -1,7 +1,7 @@
 """Macah's grammar: C11 with GNU's spellings, and the constructs of the language, as a syntax tree.
 
 The rules of C are pycparser's; each method here either adds Macah's alternative to a rule and leaves the rest
-to pycparser, or says in gcc's words what is wrong.
+to pycparser.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 from pycparser import c_ast
-from pycparser.c_parser import Coord, CParser, ParseError
+from pycparser.c_parser import ParseError
 
-from macah.diagnostic import MacahError, Place
+from macah.diagnostic import MacahError
 from macah.lexer import MacahLexer, MacahToken, TokenList
 from macah.syntax import Asm, KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor
+from macah.wording import GccWording
 
 # Calls that take a type among their arguments.
-TAKE_TYPES = frozenset(
-    {"pstream_create", "stream_create", "__builtin_types_compatible_p", "__builtin_va_arg_pack"}
-)
+TAKE_TYPES = frozenset({"pstream_create", "stream_create", "__builtin_types_compatible_p"})
 _BUILTIN_TYPES = ("__builtin_va_list", "__int128_t", "__uint128_t")
 _LVALUES = (c_ast.ID, c_ast.ArrayRef, c_ast.StructRef, c_ast.CompoundLiteral, c_ast.GenericSelection)
 _QUALIFIERS = {"CONST", "VOLATILE", "_ATOMIC"}
@@ -42,21 +41,23 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class MacahParser(CParser):  # type: ignore[misc]
+class MacahParser(GccWording):
     """Parses one preprocessed translation unit; `span_of` then tells where each node stands in the text."""
 
     def __init__(self) -> None:
         super().__init__(lexer=MacahLexer)
         self._spans: dict[int, tuple[Any, int, int]] = {}
-        # A leading operand that is already parsed, for the rule of cast-expressions to deliver.
-        self._ready: Any = None
+        # A leading operand that is already parsed, for the rule of cast-expressions to deliver; its start.
+        self._ready: tuple[Any, int] | None = None
+        # Where `<!` has turned out to be C's less-than and not: not to be tried again after going back.
+        self._no_sends: set[int] = set()
         self._in_type_name = False
 
     def parse(self, text: str, filename: str = "", debug: bool = False) -> Any:
         """The syntax tree of `text`; a mistake raises `MacahError`."""
         self._scope_stack = [dict.fromkeys(_BUILTIN_TYPES, True)]
         self._typedef_checked_token = None
-        self._spans = {}
+        self._spans, self._no_sends = {}, set()
         self._ready, self._in_type_name = None, False
         self._tokens = TokenList(self.clex.tokens(text, filename))
         try:
@@ -90,7 +91,7 @@ class MacahParser(CParser):  # type: ignore[misc]
         start = self._mark()
         if self._at_word("kernel", "LBRACE"):
             self._fail("a kernel block must stand inside a function")
-        self._refuse_unknown_type()
+        self._refuse_unknown_type("ID", "TIMES")
         if token := self._accept("ASM"):
             self._expect("SEMI")
             return [self._spanned(Asm(token.value, self._tok_coord(token)), start)]
@@ -103,6 +104,18 @@ class MacahParser(CParser):  # type: ignore[misc]
     def _parse_parameter_declaration(self) -> Any:
         start = self._mark()
         return self._spanned(super()._parse_parameter_declaration(), start)
+
+    def _parse_parameter_list(self) -> Any:
+        parameters = super()._parse_parameter_list()
+        if sum(getattr(p, "name", None) == "stream" for p in parameters.params) > 1:
+            self._fail(
+                "two parameters named 'stream': a parameter 'T stream s' needs a name", parameters.coord
+            )
+        return parameters
+
+    def _parse_identifier_list(self) -> Any:
+        self._refuse_unknown_type("ID", "TIMES")
+        return super()._parse_identifier_list()
 
     def _parse_struct_declaration(self) -> list[Any] | None:
         start = self._mark()
@@ -159,9 +172,12 @@ class MacahParser(CParser):  # type: ignore[misc]
 
     def _parse_decl_suffixes(self, decl: Any) -> Any:
         decl = super()._parse_decl_suffixes(decl)
-        # `int f(void) __asm__("g");`: the name in the object file, which does not concern the tree.
-        while self._accept("ASM"):
-            pass
+        # `int f(void) __asm__("g");` names f in the object file: kept as an attribute of the last suffix.
+        while token := self._accept("ASM"):
+            last = decl
+            while not isinstance(last, c_ast.TypeDecl) and not isinstance(last.type, c_ast.TypeDecl | None):
+                last = last.type
+            last.attributes.append(Asm(token.value, self._tok_coord(token)))
         return decl
 
     # ---- statements ------------------------------------------------------------------------------
@@ -289,10 +305,8 @@ class MacahParser(CParser):  # type: ignore[misc]
         if node is not None:
             node.coord = self._tok_coord(self._tokens.tokens[start])
             return self._spanned(node, start)
-        self._ready = first
-        start_of_rest = self._mark()
-        node = self._parse_expression()
-        return self._spanned(node, start if start < start_of_rest else start_of_rest)
+        self._ready = (first, start)
+        return self._spanned(self._parse_expression(), start)
 
     def _parse_transfer(self, worked: Any, first: Any, is_cast: bool, end: str) -> Any:
         """The transfer whose left operand `first` has just been parsed, or None if there is none."""
@@ -308,6 +322,7 @@ class MacahParser(CParser):  # type: ignore[misc]
         value = self._parse_assignment_expression()
         if worked is None and self._peek_type() != end:
             # C's less-than and not, as in `a <! b, c`.
+            self._no_sends.add(before)
             self._reset(before)
             return None
         return Send(worked, first, value)
@@ -319,19 +334,25 @@ class MacahParser(CParser):  # type: ignore[misc]
             and negation is not None
             and (less.type, negation.type) == ("LT", "LNOT")
             and less.end == negation.start
+            and self._mark() not in self._no_sends
         )
 
     def _parse_cast_expression(self) -> Any:
         if self._ready is not None:
-            node, self._ready = self._ready, None
+            node, self._ready = self._ready[0], None
             return node
         start = self._mark()
         return self._spanned(super()._parse_cast_expression(), start)
 
+    def _parse_unary_expression(self) -> Any:
+        is_type = self._peek_type(2) == "LPAREN" and self._starts_declaration(self._peek(3))
+        if self._peek_type() != "_ALIGNOF" or is_type:
+            return super()._parse_unary_expression()
+        token = self._advance()
+        return c_ast.UnaryOp(token.value, self._parse_unary_expression(), self._tok_coord(token))
+
     def _parse_assignment_expression(self) -> Any:
-        if self._ready is not None:
-            return super()._parse_assignment_expression()
-        start = self._mark()
+        start = self._ready[1] if self._ready is not None else self._mark()
         return self._spanned(super()._parse_assignment_expression(), start)
 
     def _parse_argument_expression_list(self) -> Any:
@@ -355,94 +376,7 @@ class MacahParser(CParser):  # type: ignore[misc]
             constant.type += " _Complex"
         return constant
 
-    # ---- errors ----------------------------------------------------------------------------------
-
     def _refuse_non_lvalue(self, node: Any, is_cast: bool, operator: str) -> None:
         deref = isinstance(node, c_ast.UnaryOp) and node.op == "*"
         if is_cast or not (deref or isinstance(node, _LVALUES)):
             self._fail(f"lvalue required as left operand of '{operator}'", node.coord)
-
-    def _refuse_unknown_type(self) -> None:
-        if self._peek_type() == "ID" and self._peek_type(2) == "ID":
-            self._fail(f"unknown type name '{self._advance().value}'", self._tok_coord(self._tokens.peek(0)))
-
-    def _expect(self, token_type: str) -> Any:
-        if self._peek_type() != token_type:
-            self._unexpected(_SPELLING.get(token_type, f"'{token_type.lower()}'"))
-        return self._advance()
-
-    def _unexpected(self, expected: str) -> NoReturn:
-        token, before = self._peek(), self._tokens.peek(0)
-        if token is None:
-            self._fail(f"expected {expected} at end of input", self._behind(before))
-        if token.type == "RECEIVE":
-            self._fail("a receive '<?' must be a statement of its own or stand in the head of 'for'")
-        if token.type == "COLONCOLON":
-            self._fail("'::' belongs before a send or receive: 'worked :: x <? s;'")
-        if token.type == "ID" and before is not None and before.type == "ID":
-            self._fail(f"unknown type name '{before.value}'", self._tok_coord(before))
-        # Like gcc, ask for a forgotten semicolon where it is missing, not where the next line begins.
-        where = self._behind(before) if expected == "';'" and before is not None else None
-        self._fail(f"expected {expected} before {_describe(token)}", where)
-
-    def _behind(self, token: MacahToken | None) -> Coord | None:
-        return token and Coord(token.filename, token.lineno, token.end_column)
-
-    def _here(self) -> Place | None:
-        token = self._peek() or self._tokens.peek(0)
-        return Place(token.filename, token.lineno, token.column) if token else None
-
-    def _fail(self, message: str, coord: Coord | None = None) -> NoReturn:
-        place = Place(coord.file, coord.line, coord.column or 0) if coord else self._here()
-        raise MacahError(message, place)
-
-    def _parse_error(self, msg: str, coord: Any) -> NoReturn:
-        if msg in _EXPECTED:
-            self._unexpected(_EXPECTED[msg])
-        self._fail(msg[0].lower() + msg[1:], coord if isinstance(coord, Coord) else None)
-
-    def _lex_error_func(self, msg: str, line: int, column: int) -> NoReturn:
-        raise MacahError(msg, Place(self.clex.filename, line, column))
-
-
-def _describe(token: MacahToken) -> str:
-    if token.type.endswith("STRING_LITERAL"):
-        return "string constant"
-    if "CONST_" in token.type or token.type.endswith("_CONST"):
-        return "constant"
-    if token.type in {"PPPRAGMA", "PPPRAGMASTR"}:
-        return "'#pragma'"
-    return f"'{token.value}'"
-
-
-_SPELLING = {
-    "SEMI": "';'",
-    "COLON": "':'",
-    "COMMA": "','",
-    "EQUALS": "'='",
-    "LPAREN": "'('",
-    "RPAREN": "')'",
-    "LBRACE": "'{'",
-    "RBRACE": "'}'",
-    "LBRACKET": "'['",
-    "RBRACKET": "']'",
-    "SHIFTABLE_END": "'^]'",
-    "ID": "identifier",
-    "TYPEID": "identifier",
-}
-
-# pycparser's messages that only say which rule failed, as what gcc would have expected there.
-_EXPECTED = {
-    "At end of input": "declaration or statement",
-    "Invalid expression": "expression",
-    "Invalid declarator": "identifier or '('",
-    "Invalid abstract declarator": "declarator",
-    "Invalid declaration": "declaration",
-    "Invalid specifier list": "type name",
-    "Missing type in declaration": "type name",
-    "Invalid function definition": "'=', ',', ';' or a function body of a declaration with a type",
-    "Invalid struct/union declaration": "'{'",
-    "Invalid struct reference": "member name",
-    "Expected identifier": "identifier",
-    "Directives not supported yet": "declaration",
-}

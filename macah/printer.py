@@ -37,6 +37,11 @@ class Printer(CGenerator):  # type: ignore[misc]
         """The text of `node`."""
         return str(super().visit(node))
 
+    def visit_UnaryOp(self, n: c_ast.UnaryOp) -> str:
+        if n.op == "_Alignof":
+            return f"_Alignof({self._visit_expr(n.expr)})"
+        return str(super().visit_UnaryOp(n))
+
     def visit_StreamType(self, n: StreamType) -> str:
         return f"{self.visit(n.element).rstrip()} stream"
 

@@ -1,0 +1,107 @@
+"""What is wrong with a program's syntax, said as gcc says it."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from pycparser.c_parser import Coord, CParser
+
+from macah.diagnostic import MacahError, Place
+from macah.lexer import MacahToken, TokenList
+
+
+class GccWording(CParser):  # type: ignore[misc]
+    """pycparser's parser, whose every error is a `MacahError` with a place."""
+
+    _tokens: TokenList
+
+    def _refuse_unknown_type(self, *following: str) -> None:
+        """Where a declaration may stand, a name and one of `following` (a name by default) start no other."""
+        token = self._peek()
+        if token is None or token.type != "ID" or self._peek_type(2) not in (following or {"ID"}):
+            return
+        if token.value == "kernel":
+            self._advance()
+            self._fail("expected '{' after 'kernel': a kernel gets its name by a label, 'name: kernel { }'")
+        self._fail(f"unknown type name '{token.value}'")
+
+    def _expect(self, token_type: str) -> Any:
+        if self._peek_type() != token_type:
+            self._unexpected(_SPELLING.get(token_type, f"'{token_type.lower()}'"))
+        return self._advance()
+
+    def _unexpected(self, expected: str) -> NoReturn:
+        token, before = self._peek(), self._tokens.peek(0)
+        if token is None:
+            self._fail(f"expected {expected} at end of input", self._behind(before))
+        if token.type == "RECEIVE":
+            self._fail("a receive '<?' must be a statement of its own or stand in the head of 'for'")
+        if token.type == "COLONCOLON":
+            self._fail("'::' belongs before a send or receive: 'worked :: x <? s;'")
+        if token.type == "ID" and before is not None and before.type == "ID":
+            self._fail(f"unknown type name '{before.value}'", self._tok_coord(before))
+        # Like gcc, ask for a forgotten semicolon where it is missing, not where the next line begins.
+        where = self._behind(before) if expected == "';'" and before is not None else None
+        self._fail(f"expected {expected} before {_describe(token)}", where)
+
+    def _behind(self, token: MacahToken | None) -> Coord | None:
+        return token and Coord(token.filename, token.lineno, token.end_column)
+
+    def _here(self) -> Place | None:
+        token = self._peek() or self._tokens.peek(0)
+        return Place(token.filename, token.lineno, token.column) if token else None
+
+    def _fail(self, message: str, coord: Coord | None = None) -> NoReturn:
+        place = Place(coord.file, coord.line, coord.column or 0) if coord else self._here()
+        raise MacahError(message, place)
+
+    def _parse_error(self, msg: str, coord: Any) -> NoReturn:
+        if msg in _EXPECTED:
+            self._unexpected(_EXPECTED[msg])
+        self._fail(msg[0].lower() + msg[1:], coord if isinstance(coord, Coord) else None)
+
+    def _lex_error_func(self, msg: str, line: int, column: int) -> NoReturn:
+        raise MacahError(msg, Place(self.clex.filename, line, column))
+
+
+def _describe(token: MacahToken) -> str:
+    if token.type.endswith("STRING_LITERAL"):
+        return "string constant"
+    if "CONST_" in token.type or token.type.endswith("_CONST"):
+        return "constant"
+    if token.type in {"PPPRAGMA", "PPPRAGMASTR"}:
+        return "'#pragma'"
+    return f"'{token.value}'"
+
+
+_SPELLING = {
+    "SEMI": "';'",
+    "COLON": "':'",
+    "COMMA": "','",
+    "EQUALS": "'='",
+    "LPAREN": "'('",
+    "RPAREN": "')'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "LBRACKET": "'['",
+    "RBRACKET": "']'",
+    "SHIFTABLE_END": "'^]'",
+    "ID": "identifier",
+    "TYPEID": "identifier",
+}
+
+# pycparser's messages that only say which rule failed, as what gcc would have expected there.
+_EXPECTED = {
+    "At end of input": "declaration or statement",
+    "Invalid expression": "expression",
+    "Invalid declarator": "identifier or '('",
+    "Invalid abstract declarator": "declarator",
+    "Invalid declaration": "declaration",
+    "Invalid specifier list": "type name",
+    "Missing type in declaration": "type name",
+    "Invalid function definition": "'=', ',', ';' or a function body of a declaration with a type",
+    "Invalid struct/union declaration": "'{'",
+    "Invalid struct reference": "member name",
+    "Expected identifier": "identifier",
+    "Directives not supported yet": "declaration",
+}
