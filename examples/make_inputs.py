@@ -31,7 +31,9 @@ def frame(path: Path, time: int, width: int = 64, height: int = 48) -> None:
     for y in range(height):
         for x in range(width):
             u, v = x + time, y - time
-            value = 110 + 40 * math.sin(u * 0.37 + 0.9 * math.sin(v * 0.21)) + 30 * math.cos(v * 0.29 + u * 0.11)
+            value = (
+                110 + 40 * math.sin(u * 0.37 + 0.9 * math.sin(v * 0.21)) + 30 * math.cos(v * 0.29 + u * 0.11)
+            )
             dx, dy = x - 20 - 3 * time, y - 26 + 2 * time
             if dx * dx + dy * dy < 120:
                 value = 60 + 9 * ((dx * dx + 3 * dy) % 17)

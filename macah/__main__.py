@@ -1,0 +1,5 @@
+"""`python -m macah` is `macahc`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,258 @@
+"""The command line: what users, scripts and checks rely on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PLAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  for (int i = 1; i < argc; i++) printf("[%s]\\n", argv[i]);
+  int c, n = 0;
+  while ((c = getchar()) != EOF) n++;
+  printf("%d bytes\\n", n);
+  fprintf(stderr, "bye\\n");
+  return STATUS;
+}
+"""
+
+SUM = """
+#include <stdio.h>
+int main(void) {
+  int n = 10, sum = 0;
+  total: kernel { for (int i = 1; i <= n; i++) sum += i; }
+  printf("%d\\n", sum);
+  return sum == 55 ? 7 : 1;
+}
+"""
+
+TOO_LARGE = """
+int main(void) {
+  static int big[1000000];
+  int s = 0;
+  kernel { for (int i = 0; i < 1000000; i++) { big[i] = i; s += big[i ^ 1]; } }
+  return s;
+}
+"""
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "macah", *map(str, words)]
+
+
+def macahc(
+    *words: object, stdin: str = "", cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*words),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.macah"
+    path.write_text(PLAIN)
+    return path
+
+
+@pytest.fixture
+def total(tmp_path: Path) -> Path:
+    path = tmp_path / "total.macah"
+    path.write_text(SUM)
+    return path
+
+
+def test_version_and_help() -> None:
+    assert macahc("--version").stdout.startswith("macahc ")
+    assert "--arch" in macahc("--help").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--no-such-option", "x.macah"],
+        ["--mode", "fast", "x.macah"],
+        ["--json", "x.macah"],
+        ["run"],
+        ["run", "-o", "y", "x.macah"],
+        ["--seed", "many", "x.macah"],
+    ],
+)
+def test_wrong_usage_exits_2_with_a_message(words: list[str]) -> None:
+    done = macahc(*words)
+    assert done.returncode == 2
+    assert "macahc: error:" in done.stderr
+    assert done.stdout == ""
+
+
+def test_run_passes_arguments_input_output_and_status_through(plain: Path) -> None:
+    done = macahc("run", "-DSTATUS=42", plain, "-v", "--mode", "a b", "", stdin="12345")
+    assert done.stdout == "[-v]\n[--mode]\n[a b]\n[]\n5 bytes\n"
+    assert done.stderr == "bye\n"
+    assert done.returncode == 42
+
+
+def test_the_output_is_an_executable_that_can_be_moved(total: Path, tmp_path: Path) -> None:
+    assert macahc(total, cwd=tmp_path).returncode == 0
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "a.out").rename(elsewhere / "moved")
+    done = subprocess.run([elsewhere / "moved"], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("55\n", "", 7)
+
+
+@pytest.mark.parametrize("mode", ["c", "mapped"])
+def test_both_modes_give_the_same(total: Path, mode: str) -> None:
+    done = macahc("run", "--mode", mode, total)
+    assert (done.stdout, done.stderr, done.returncode) == ("55\n", "", 7)
+
+
+def test_report_as_json(total: Path) -> None:
+    kernels = json.loads(macahc("--report", "--json", total).stdout)["kernels"]
+    assert [kernel["name"] for kernel in kernels] == ["total"]
+    for key in (
+        "file line operations ii mii resource_mii recurrence_mii binding schedule_length selects predicates "
+        "units_used units"
+    ).split():
+        assert key in kernels[0]
+    assert kernels[0]["line"] == 5
+    assert kernels[0]["ii"] >= kernels[0]["mii"] >= 1
+
+
+def test_report_for_people_names_the_kernel_and_its_interval(total: Path) -> None:
+    text = macahc("--report", total).stdout
+    assert "kernel total" in text
+    assert "initiation interval" in text
+
+
+@pytest.mark.parametrize("what", ["c", "host-c", "ir", "dfg", "map", "verilog"])
+def test_each_stage_can_be_written(total: Path, tmp_path: Path, what: str) -> None:
+    shown = macahc("--emit", what, total)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout
+    assert macahc("--emit", what, "-o", tmp_path / "out", total).stdout == ""
+    assert (tmp_path / "out").read_text() == shown.stdout
+
+
+def test_the_same_input_gives_the_same_bytes(total: Path) -> None:
+    assert macahc("--emit", "verilog", total).stdout == macahc("--emit", "verilog", total).stdout
+
+
+def test_dump_after_prints_the_kernel_on_standard_error(total: Path) -> None:
+    done = macahc("--emit", "dfg", "--dump-after", "all", total)
+    assert "; after lower" in done.stderr
+    assert "; after" not in done.stdout
+    assert macahc("--dump-after", "nothing", total).returncode == 1
+
+
+def test_time_lists_the_stages(total: Path) -> None:
+    assert "map total" in macahc("--emit", "map", "--time", total).stderr
+
+
+BAD = {
+    "missing file": (None, (), "No such file"),
+    "syntax": ("int main(void) { return 0 }\n", (), "bad.macah:1:"),
+    "preprocessor": ('#include "nowhere.h"\nint main(void) { return 0; }\n', (), "nowhere.h"),
+    "type": ("int f(void) { kernel { x = 1; } return 0; }\n", (), "bad.macah:1:24: error: 'x' undeclared"),
+    "unsupported": ("int f(float y) { kernel { y = y * 2; } return 0; }\n", (), "floating point"),
+    "architecture": ("int main(void) { return 0; }\n", ("--arch", "torus9"), "no such architecture"),
+    "mode": ("int main(void) { return 0; }\n", ("--mode", "dataflow"), "not there yet"),
+    "too large": (TOO_LARGE, (), "does not fit"),
+    "host code": ("int main(void) { return nothing; }\n", (), "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_ends_in_one_message_and_no_file(name: str, tmp_path: Path) -> None:
+    text, options, message = BAD[name]
+    path = tmp_path / "bad.macah"
+    if text is not None:
+        path.write_text(text)
+    # The architecture of a program without kernels does not matter, so give it one.
+    if name == "architecture":
+        path.write_text(SUM)
+    done = macahc(*options, "-o", tmp_path / "out", path)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "error:" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("tool", ["cc", "iverilog"])
+def test_a_missing_tool_is_named_with_what_to_install(tool: str, total: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for directory in os.environ["PATH"].split(":"):
+        for file in Path(directory).glob("*") if Path(directory).is_dir() else ():
+            if file.name not in (tool, "iverilog", "vvp") or file.name != tool and tool == "cc":
+                link = tools / file.name
+                if not link.is_symlink():
+                    link.symlink_to(file)
+    done = macahc(total, cwd=tmp_path, PATH=str(tools))
+    assert done.returncode == 1
+    assert tool in done.stderr
+    assert "install" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_gets_no_traceback(total: Path) -> None:
+    with subprocess.Popen(
+        command("--emit", "verilog", total), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout and child.stderr
+        child.stdout.read(1)
+        child.stdout.close()
+        assert b"Traceback" not in child.stderr.read()
+
+
+def processes_of(marker: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if marker.encode() in environment:
+                found.append(entry.name)
+    return found
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_run_leaves_no_process_and_no_file(how: signal.Signals, tmp_path: Path) -> None:
+    source = tmp_path / "endless.macah"
+    source.write_text(
+        "int main(void) { int stream s = pstream_create(int); int x = 0;\n kernel { x <? s; } return x; }\n"
+    )
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    marker = f"MACAH_TEST_MARKER={tmp_path}"
+    environment = {**os.environ, "TMPDIR": str(scratch), "MACAH_TEST_MARKER": str(tmp_path)}
+    with subprocess.Popen(command("run", source), env=environment, start_new_session=True) as child:
+        deadline = time.monotonic() + 60
+        while len(processes_of(marker)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(0.7)
+        child.send_signal(how)
+        assert child.wait(timeout=20) == -how
+    deadline = time.monotonic() + 10
+    while (processes_of(marker) or list(scratch.iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes_of(marker) == []
+    assert list(scratch.iterdir()) == []
