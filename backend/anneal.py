@@ -1,0 +1,572 @@
+# mypy: disable-error-code="valid-type, misc, untyped-decorator, no-untyped-call, no-any-return, attr-defined"
+"""Placement in space and time by simulated annealing.
+
+A move gives a node another unit and start, or a whole group (a stream, an array) another home. A node
+in the way takes the place that became free. Costs are integers in hundredths of a cycle: the length of each
+edge's shortest way, half of what it has to wait besides, and a price for each lacking cycle and shared slot.
+
+Compiled by Cython, or run as it is: both give the same result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import cython
+from cython.cimports.libc.math import exp
+
+if TYPE_CHECKING:
+    from .flat import Problem
+
+LATE = cython.declare(cython.int, 1200)
+SHARED = cython.declare(cython.int, 1500)
+WAIT = cython.declare(cython.int, 50)
+NEVER = cython.declare(cython.int, 1 << 19)
+
+
+@cython.cclass
+class Annealer:
+    """The placement of one problem at one initiation interval."""
+
+    interval: cython.int
+    units: cython.int
+    resources: cython.int
+    nodes: cython.int
+    groups: cython.int
+    streams: cython.int
+    seed: cython.ulonglong
+    stamp: cython.int
+    code: cython.int[::1]
+    latency: cython.int[::1]
+    result: cython.int[::1]
+    source: cython.int[::1]
+    target: cython.int[::1]
+    distance: cython.int[::1]
+    position: cython.int[::1]
+    output: cython.int[::1]
+    in_at: cython.int[::1]
+    ins: cython.int[::1]
+    out_at: cython.int[::1]
+    outs: cython.int[::1]
+    before: cython.int[::1]
+    after: cython.int[::1]
+    order_distance: cython.int[::1]
+    delay: cython.int[::1]
+    orders_at: cython.int[::1]
+    orders: cython.int[::1]
+    kind: cython.int[::1]
+    near_at: cython.int[::1]
+    near: cython.int[::1]
+    gap: cython.int[::1]
+    operand_basin: cython.int[::1]
+    group: cython.int[::1]
+    members_at: cython.int[::1]
+    members: cython.int[::1]
+    homes_at: cython.int[::1]
+    homes: cython.int[::1]
+    words: cython.int[::1]
+    bank: cython.int[::1]
+    free_words: cython.int[::1]
+    home: cython.int[::1]
+    unit: cython.int[::1]
+    start: cython.int[::1]
+    head: cython.int[::1]
+    following: cython.int[::1]
+    leading: cython.int[::1]
+    count: cython.int[::1]
+    results: cython.int[::1]
+    seen: cython.int[::1]
+    order_seen: cython.int[::1]
+    old_unit: cython.int[::1]
+    old_start: cython.int[::1]
+    stream_at: cython.int[::1]
+
+    def __init__(self, problem: Problem, interval: int, seed: int, unit, start, home) -> None:
+        from array import array
+
+        t = problem.terrain
+        self.interval, self.units, self.resources = interval, t.units, t.resources
+        self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
+        self.seed = (seed * 0x9E3779B97F4A7C15 + 0x1234567) & 0xFFFFFFFFFFFFFFFF
+        self.stamp = 0
+        self.code, self.latency, self.result = problem.code, problem.latency, problem.result
+        self.source, self.target, self.distance = problem.source, problem.target, problem.distance
+        self.position, self.output = problem.position, problem.output
+        self.in_at, self.ins = problem.in_at, problem.ins
+        self.out_at, self.outs = problem.out_at, problem.outs
+        self.before, self.after = problem.before, problem.after
+        self.order_distance, self.delay = problem.order_distance, problem.delay
+        self.orders_at, self.orders = problem.orders_at, problem.orders
+        self.kind, self.near_at, self.near = problem.kind, problem.near_at, problem.near
+        self.gap = t.gap
+        self.operand_basin = array("i", [t.basin[o] if o >= 0 else -1 for o in t.unit_operands])
+        self.group, self.members_at, self.members = problem.group, problem.members_at, problem.members
+        self.homes_at, self.homes = problem.homes_at, problem.homes_flat
+        self.words, self.bank = problem.words, problem.bank
+        self.free_words = array("i", problem.room)
+        self.home = array("i", home)
+        self.unit = array("i", unit)
+        self.start = array("i", start)
+        slots = t.units * interval
+        self.head = array("i", [-1]) * slots
+        self.following = array("i", [-1]) * (problem.nodes + 1)
+        self.leading = array("i", [-1]) * (problem.nodes + 1)
+        self.count = array("i", [0]) * slots
+        self.results = array("i", [0]) * (t.resources * interval)
+        self.seen = array("i", [0]) * (len(problem.source) + 1)
+        self.order_seen = array("i", [0]) * (len(problem.before) + 1)
+        self.old_unit = array("i", unit)
+        self.old_start = array("i", start)
+        self.stream_at = array("i", [-1]) * t.units
+        for g in range(self.groups):
+            if g < self.streams:
+                self.stream_at[home[g]] = g
+            else:
+                self.free_words[home[g]] -= self.words[g]
+        for n in range(self.nodes):
+            self.insert(n)
+
+    @cython.cfunc
+    def random(self, below: cython.int) -> cython.int:
+        """A number in [0, below): xorshift64*."""
+        x: cython.ulonglong = self.seed
+        x ^= x >> 12
+        x ^= (x << 25) & 0xFFFFFFFFFFFFFFFF
+        x ^= x >> 27
+        self.seed = x
+        x = (x * 0x2545F4914F6CDD1D) & 0xFFFFFFFFFFFFFFFF
+        return cython.cast(cython.int, (x >> 33) % cython.cast(cython.ulonglong, below))
+
+    @cython.cfunc
+    def slot(self, cycle: cython.int) -> cython.int:
+        """The cycle modulo the interval, not negative."""
+        r: cython.int = cycle % self.interval
+        return r + self.interval if r < 0 else r
+
+    @cython.cfunc
+    def insert(self, n: cython.int) -> cython.int:
+        """Put a node at its place; the price of the conflicts that this adds."""
+        u: cython.int = self.unit[n]
+        k: cython.int = u * self.interval + self.slot(self.start[n])
+        price: cython.int = SHARED * self.count[k]
+        first: cython.int = self.head[k]
+        self.following[n] = first
+        self.leading[n] = -1
+        if first >= 0:
+            self.leading[first] = n
+        self.head[k] = n
+        self.count[k] += 1
+        c: cython.int = self.code[n]
+        r: cython.int = self.result[2 * c * self.units + u]
+        if r >= 0:
+            k = r * self.interval + self.slot(self.start[n] + self.latency[c * self.units + u] - 1)
+            price += SHARED * self.results[k]
+            self.results[k] += 1
+        return price
+
+    @cython.cfunc
+    def remove(self, n: cython.int) -> cython.int:
+        """Take a node away; the price of the conflicts that this ends."""
+        u: cython.int = self.unit[n]
+        k: cython.int = u * self.interval + self.slot(self.start[n])
+        a: cython.int = self.leading[n]
+        b: cython.int = self.following[n]
+        if a >= 0:
+            self.following[a] = b
+        else:
+            self.head[k] = b
+        if b >= 0:
+            self.leading[b] = a
+        self.count[k] -= 1
+        price: cython.int = SHARED * self.count[k]
+        c: cython.int = self.code[n]
+        r: cython.int = self.result[2 * c * self.units + u]
+        if r >= 0:
+            k = r * self.interval + self.slot(self.start[n] + self.latency[c * self.units + u] - 1)
+            self.results[k] -= 1
+            price += SHARED * self.results[k]
+        return price
+
+    @cython.cfunc
+    def ready(self, e: cython.int) -> cython.int:
+        """The first cycle of the consumer's iteration in which edge e can have brought its value."""
+        p: cython.int = self.source[e]
+        c: cython.int = self.target[e]
+        u: cython.int = self.unit[p]
+        k: cython.int = self.code[p]
+        basin: cython.int = self.operand_basin[3 * self.unit[c] + self.position[e]]
+        r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
+        there: cython.int = NEVER if basin < 0 or r < 0 else self.gap[basin * self.resources + r]
+        if there > NEVER:
+            there = NEVER
+        return (
+            self.start[p] + self.latency[k * self.units + u] - 1 + there - self.distance[e] * self.interval
+        )
+
+    @cython.cfunc
+    def edge_cost(self, e: cython.int) -> cython.int:
+        """The cost of one edge."""
+        slack: cython.int = self.start[self.target[e]] - self.ready(e)
+        if slack >= 0:
+            p: cython.int = self.source[e]
+            k: cython.int = self.code[p]
+            u: cython.int = self.unit[p]
+            r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
+            basin: cython.int = self.operand_basin[3 * self.unit[self.target[e]] + self.position[e]]
+            return 100 * self.gap[basin * self.resources + r] + WAIT * slack
+        return 100 + LATE * (-slack if slack > -1000 else 1000)
+
+    @cython.cfunc
+    def node_cost(self, n: cython.int) -> cython.longlong:
+        """The cost of the edges and orders at a node that this stamp has not counted."""
+        cost: cython.longlong = 0
+        i: cython.int
+        e: cython.int
+        for i in range(self.in_at[n], self.in_at[n + 1]):
+            e = self.ins[i]
+            if self.seen[e] != self.stamp:
+                self.seen[e] = self.stamp
+                cost += self.edge_cost(e)
+        for i in range(self.out_at[n], self.out_at[n + 1]):
+            e = self.outs[i]
+            if self.seen[e] != self.stamp:
+                self.seen[e] = self.stamp
+                cost += self.edge_cost(e)
+        for i in range(self.orders_at[n], self.orders_at[n + 1]):
+            e = self.orders[i]
+            if self.order_seen[e] != self.stamp:
+                self.order_seen[e] = self.stamp
+                cost += self.order_cost(e)
+        return cost
+
+    @cython.cfunc
+    def order_cost(self, e: cython.int) -> cython.int:
+        """The price of the cycles that an order lacks."""
+        lack: cython.int = (
+            self.start[self.before[e]]
+            + self.delay[e]
+            - self.start[self.after[e]]
+            - self.order_distance[e] * self.interval
+        )
+        return LATE * lack if lack > 0 else 0
+
+    @cython.cfunc
+    def fits(self, n: cython.int, u: cython.int) -> cython.bint:
+        """Whether a node can be on a unit while the groups stay where they are."""
+        if self.latency[self.code[n] * self.units + u] == 0:
+            return False
+        g: cython.int = self.group[n]
+        if g < 0:
+            return True
+        return self.home[g] == (u if g < self.streams else self.bank[u])
+
+    @cython.cfunc
+    def pick_unit(self, n: cython.int, reach: cython.int) -> cython.int:
+        """A unit for a node, near a neighbour of it or near where it is; -1 if none was found."""
+        around: cython.int = self.unit[n]
+        inputs: cython.int = self.in_at[n + 1] - self.in_at[n]
+        outputs: cython.int = self.out_at[n + 1] - self.out_at[n]
+        k: cython.int
+        if inputs + outputs > 0 and self.random(4) != 0:
+            k = self.random(inputs + outputs)
+            if k < inputs:
+                around = self.unit[self.source[self.ins[self.in_at[n] + k]]]
+            else:
+                around = self.unit[self.target[self.outs[self.out_at[n] + k - inputs]]]
+        g: cython.int = self.group[n]
+        if 0 <= g < self.streams:
+            return self.unit[n]
+        row: cython.int = self.kind[n] * (self.units + 1) + around
+        size: cython.int = self.near_at[row + 1] - self.near_at[row]
+        if size > reach and g < 0:
+            size = reach
+        u: cython.int
+        tries: cython.int
+        for tries in range(4 if g < 0 else 24):
+            u = self.near[self.near_at[row] + self.random(size)]
+            if self.fits(n, u):
+                return u
+        return -1 if g < 0 else self.unit[n]
+
+    @cython.cfunc
+    def pick_start(self, n: cython.int) -> cython.int:
+        """A start for a node on its present unit: in its window, or between the ends that cross."""
+        low: cython.int = -NEVER
+        high: cython.int = NEVER
+        i: cython.int
+        e: cython.int
+        t: cython.int
+        for i in range(self.in_at[n], self.in_at[n + 1]):
+            e = self.ins[i]
+            if self.source[e] != n:
+                t = self.ready(e)
+                if low < t < NEVER // 2:
+                    low = t
+        for i in range(self.out_at[n], self.out_at[n + 1]):
+            e = self.outs[i]
+            if self.target[e] != n:
+                t = self.start[self.target[e]] - self.ready(e) + self.start[n]
+                if -NEVER // 2 < t < high:
+                    high = t
+        for i in range(self.orders_at[n], self.orders_at[n + 1]):
+            e = self.orders[i]
+            if self.before[e] == self.after[e]:
+                continue
+            if self.after[e] == n:
+                t = self.start[self.before[e]] + self.delay[e] - self.order_distance[e] * self.interval
+                if t > low:
+                    low = t
+            else:
+                t = self.start[self.after[e]] - self.delay[e] + self.order_distance[e] * self.interval
+                if t < high:
+                    high = t
+        width: cython.int
+        if low == -NEVER and high == NEVER:
+            return self.start[n] + self.random(self.interval)
+        if low == -NEVER:
+            return high - self.random(self.interval)
+        if high == NEVER:
+            return low + self.random(self.interval)
+        if low > high:
+            width = low - high
+            return high - 1 + self.random((width if width < 64 else 64) + 3)
+        width = high - low + 1
+        if width > self.interval + 4:
+            width = self.interval + 4
+        return low + self.random(width) if self.random(2) == 0 else high - self.random(width)
+
+    @cython.cfunc
+    def accept(self, change: cython.longlong, temperature: cython.double) -> cython.bint:
+        """The criterion of Metropolis."""
+        if change <= 0:
+            return True
+        if temperature <= 0.0 or change > 12.0 * temperature:
+            return False
+        return self.random(1 << 30) < exp(-change / temperature) * (1 << 30)
+
+    @cython.cfunc
+    def move_node(self, n: cython.int, reach: cython.int, temperature: cython.double) -> cython.bint:
+        """Try one move of a node, with the node in its way taking its place."""
+        old_unit: cython.int = self.unit[n]
+        old_start: cython.int = self.start[n]
+        u: cython.int = self.pick_unit(n, reach)
+        if u < 0:
+            return False
+        self.unit[n] = u
+        s: cython.int = self.pick_start(n)
+        self.unit[n] = old_unit
+        if u == old_unit and s == old_start:
+            return False
+        w: cython.int = self.head[u * self.interval + self.slot(s)]
+        if w == n:
+            w = -1
+        swap: cython.bint = w >= 0 and self.fits(w, old_unit)
+        other_start: cython.int = 0
+        self.stamp += 1
+        change: cython.longlong = -self.node_cost(n)
+        if swap:
+            other_start = self.start[w]
+            change -= self.node_cost(w)
+            change -= self.remove(w)
+        change -= self.remove(n)
+        self.unit[n] = u
+        self.start[n] = s
+        shift: cython.int
+        if swap:
+            shift = self.slot(old_start - other_start)
+            if 2 * shift > self.interval or (2 * shift == self.interval and self.random(2) == 0):
+                shift -= self.interval
+            self.unit[w] = old_unit
+            self.start[w] = other_start + shift
+            change += self.insert(w)
+        change += self.insert(n)
+        self.stamp += 1
+        change += self.node_cost(n)
+        if swap:
+            change += self.node_cost(w)
+        if self.accept(change, temperature):
+            return True
+        self.remove(n)
+        if swap:
+            self.remove(w)
+            self.unit[w] = u
+            self.start[w] = other_start
+        self.unit[n] = old_unit
+        self.start[n] = old_start
+        if swap:
+            self.insert(w)
+        self.insert(n)
+        return False
+
+    @cython.cfunc
+    def rehome(self, g: cython.int, home: cython.int) -> cython.void:
+        """Give a group a home, and its nodes (taken away before) units there, where they were if they can."""
+        i: cython.int
+        n: cython.int
+        u: cython.int
+        row: cython.int
+        tries: cython.int
+        self.home[g] = home
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            n = self.members[i]
+            if g < self.streams:
+                self.unit[n] = home
+                continue
+            if self.fits(n, self.unit[n]):
+                continue
+            row = self.kind[n] * (self.units + 1)
+            u = -1
+            for tries in range(self.units):
+                if self.bank[tries] == home and self.fits(n, tries):
+                    # The emptier of the bank's ports in this slot.
+                    if u < 0 or (
+                        self.count[tries * self.interval + self.slot(self.start[n])]
+                        < self.count[u * self.interval + self.slot(self.start[n])]
+                    ):
+                        u = tries
+            self.unit[n] = u
+
+    @cython.cfunc
+    def cost_of_group(self, g: cython.int) -> cython.longlong:
+        """The edges of a group's nodes, remembering where the nodes are."""
+        cost: cython.longlong = 0
+        i: cython.int
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            cost += self.node_cost(self.members[i])
+        return cost
+
+    @cython.cfunc
+    def take_group(self, g: cython.int) -> cython.longlong:
+        """Take a group's nodes away, remembering where they were; the conflicts that this ends."""
+        price: cython.longlong = 0
+        i: cython.int
+        n: cython.int
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            n = self.members[i]
+            self.old_unit[n] = self.unit[n]
+            self.old_start[n] = self.start[n]
+            price += self.remove(n)
+        return price
+
+    @cython.cfunc
+    def put_group(self, g: cython.int) -> cython.longlong:
+        """Put a group's nodes at their places; the conflicts that this adds."""
+        price: cython.longlong = 0
+        i: cython.int
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            price += self.insert(self.members[i])
+        return price
+
+    @cython.cfunc
+    def restore_group(self, g: cython.int, home: cython.int) -> cython.void:
+        """Undo a move of a group whose nodes are away."""
+        i: cython.int
+        n: cython.int
+        self.home[g] = home
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            n = self.members[i]
+            self.unit[n] = self.old_unit[n]
+            self.start[n] = self.old_start[n]
+
+    @cython.cfunc
+    def is_home(self, g: cython.int, home: cython.int) -> cython.bint:
+        """Whether a group could live there."""
+        i: cython.int
+        for i in range(self.homes_at[g], self.homes_at[g + 1]):
+            if self.homes[i] == home:
+                return True
+        return False
+
+    @cython.cfunc
+    def move_group(self, g: cython.int, temperature: cython.double) -> cython.bint:
+        """Try another home for a group; a group in the way changes places with it."""
+        old: cython.int = self.home[g]
+        size: cython.int = self.homes_at[g + 1] - self.homes_at[g]
+        if size < 2:
+            return False
+        new: cython.int = self.homes[self.homes_at[g] + self.random(size)]
+        if new == old:
+            return False
+        other: cython.int = -1
+        i: cython.int
+        if g < self.streams:
+            other = self.stream_at[new]
+        elif self.free_words[new] < self.words[g] or self.random(2) == 0:
+            other = self.streams + self.random(self.groups - self.streams)
+            if self.home[other] != new:
+                other = -1
+        if other >= 0 and not self.is_home(other, old):
+            return False
+        if g >= self.streams:
+            i = self.words[other] if other >= 0 else 0
+            if self.free_words[new] + i < self.words[g] or self.free_words[old] + self.words[g] < i:
+                return False
+        self.stamp += 1
+        change: cython.longlong = -self.cost_of_group(g)
+        if other >= 0:
+            change -= self.cost_of_group(other)
+        change -= self.take_group(g)
+        if other >= 0:
+            change -= self.take_group(other)
+            self.rehome(other, old)
+            change += self.put_group(other)
+        self.rehome(g, new)
+        change += self.put_group(g)
+        self.stamp += 1
+        change += self.cost_of_group(g)
+        if other >= 0:
+            change += self.cost_of_group(other)
+        if self.accept(change, temperature):
+            if g < self.streams:
+                self.stream_at[old] = other
+                self.stream_at[new] = g
+            else:
+                i = self.words[other] if other >= 0 else 0
+                self.free_words[old] += self.words[g] - i
+                self.free_words[new] += i - self.words[g]
+            return True
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            self.remove(self.members[i])
+        if other >= 0:
+            for i in range(self.members_at[other], self.members_at[other + 1]):
+                self.remove(self.members[i])
+            self.restore_group(other, new)
+            self.put_group(other)
+        self.restore_group(g, old)
+        self.put_group(g)
+        return False
+
+    def run(self, moves: cython.longlong, hot: cython.double, cold: cython.double) -> None:
+        """Anneal: geometric cooling from `hot` to `cold` hundredths over `moves` moves."""
+        if self.nodes == 0:
+            return
+        steps: cython.int = 60
+        cooling: cython.double = (cold / hot) ** (1.0 / (steps - 1))
+        temperature: cython.double = hot
+        step: cython.int
+        k: cython.longlong
+        reach: cython.int
+        for step in range(steps):
+            reach = 4 + (60 * (steps - step)) // steps
+            for k in range(moves // steps + 1):
+                if self.groups > 0 and self.random(24) == 0:
+                    self.move_group(self.random(self.groups), temperature)
+                else:
+                    self.move_node(self.random(self.nodes), reach, temperature)
+            temperature *= cooling
+
+    def total(self) -> int:
+        """The cost of the whole placement."""
+        cost: cython.longlong = 0
+        k: cython.int
+        self.stamp += 1
+        for k in range(self.nodes):
+            cost += self.node_cost(k)
+        for k in range(self.units * self.interval):
+            if self.count[k] > 1:
+                cost += SHARED * (self.count[k] * (self.count[k] - 1) // 2)
+        return cost
+
+    def places(self) -> tuple[list[int], list[int], list[int]]:
+        """Units, starts and homes as found."""
+        return list(self.unit), list(self.start), list(self.home)

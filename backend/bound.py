@@ -1,0 +1,287 @@
+"""Lower bounds of the initiation interval, and what can be refused before any search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+
+from arch.fabric import RESULT_FAR, Fabric
+
+from .dfg import DFG
+from .flat import Problem
+from .mapping import DoesNotFit, Shortage
+
+MOST_CLASSES = 10
+"""Up to this many classes of units, all unions of classes are bounded; beyond, single ones and all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Why no mapping can have a smaller interval.
+
+    `binding` says in words what binds; `cycle` are the nodes of the recurrence with the largest demand,
+    if there is one.
+    """
+
+    resource: int
+    recurrence: int
+    mii: int
+    binding: str
+    cycle: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    """`target`, `distance` iterations later, starts at least `cycles` after `source`."""
+
+    source: int
+    target: int
+    distance: int
+    cycles: int
+
+
+def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
+    """The bounds of a graph on a fabric; DoesNotFit if no interval can do."""
+    problem = Problem(dfg, fabric)
+    _refuse_impossible(problem)
+    resource, why = _resource_bound(problem)
+    recurrence, cycle = _recurrence_bound(problem)
+    if recurrence > resource:
+        why = f"a recurrence of {len(cycle)} operations"
+    return Bounds(resource, recurrence, max(resource, recurrence, 1), why, cycle)
+
+
+def _refuse_impossible(problem: Problem) -> None:
+    """Raise DoesNotFit for what no interval can help."""
+    dfg, fabric = problem.dfg, problem.fabric
+    for node in dfg.nodes:
+        if not problem.candidates(node.id):
+            raise DoesNotFit(f"no unit of {fabric.name} can do {node.op}", Shortage.UNITS, 1, 0, (node.id,))
+    _refuse_memories(problem)
+    _refuse_streams(problem)
+
+
+def _refuse_memories(problem: Problem) -> None:
+    dfg, fabric = problem.dfg, problem.fabric
+    largest = max((bank.words for bank in fabric.memories), default=0)
+    for m, memory in enumerate(dfg.memories):
+        group = problem.streams + m
+        members = _members(problem, group)
+        if memory.words > largest:
+            raise DoesNotFit(
+                f"array {memory.name} has {memory.words} words; the largest memory of {fabric.name}"
+                f" has {largest}",
+                Shortage.MEMORIES,
+                memory.words,
+                largest,
+                members,
+            )
+        if not problem.homes[group]:
+            raise DoesNotFit(
+                f"no memory of {fabric.name} can do all accesses to {memory.name}",
+                Shortage.MEMORIES,
+                1,
+                0,
+                members,
+            )
+    room = sum(bank.words for bank in fabric.memories)
+    words = sum(memory.words for memory in dfg.memories)
+    if words > room:
+        nodes = tuple(n.id for n in dfg.nodes if n.memory is not None)
+        raise DoesNotFit(
+            f"the arrays have {words} words; the memories of {fabric.name} have {room}",
+            Shortage.MEMORIES,
+            words,
+            room,
+            nodes,
+        )
+    assert pack_memories(problem) is not None
+
+
+def pack_memories(problem: Problem) -> list[int]:
+    """A bank for each array, the largest first, spread over the banks; DoesNotFit if that fails."""
+    free = list(problem.room)
+    load = [0] * len(free)
+    found = [-1] * (problem.groups - problem.streams)
+    for m in sorted(range(len(found)), key=lambda m: -problem.words[problem.streams + m]):
+        group = problem.streams + m
+        words = problem.words[group]
+        homes = [b for b in problem.homes[group] if free[b] >= words]
+        if not homes:
+            raise DoesNotFit(
+                f"array {problem.dfg.memories[m].name} of {words} words fits into no memory beside the others",
+                Shortage.MEMORIES,
+                words,
+                max(free),
+                _members(problem, group),
+            )
+        bank = min(homes, key=lambda b: (load[b], b))
+        free[bank] -= words
+        load[bank] += max(1, len(_members(problem, group)))
+        found[m] = bank
+    return found
+
+
+def match_streams(problem: Problem) -> list[int]:
+    """A port unit for each stream with operations (augmenting paths); -1 for the others."""
+    of_unit: dict[int, int] = {}
+
+    def augment(stream: int, seen: set[int]) -> bool:
+        for unit in problem.homes[stream]:
+            if unit not in seen:
+                seen.add(unit)
+                if unit not in of_unit or augment(of_unit[unit], seen):
+                    of_unit[unit] = stream
+                    return True
+        return False
+
+    busy = [s for s in range(problem.streams) if _members(problem, s)]
+    placed = sum(augment(s, set()) for s in busy)
+    if placed < len(busy):
+        nodes = tuple(n.id for n in problem.dfg.nodes if n.stream is not None)
+        raise DoesNotFit(
+            f"the kernel has {len(busy)} streams; the stream ports of {problem.fabric.name} take {placed}",
+            Shortage.PORTS,
+            len(busy),
+            placed,
+            nodes,
+        )
+    found = [-1] * problem.streams
+    for unit, stream in of_unit.items():
+        found[stream] = unit
+    return found
+
+
+def _refuse_streams(problem: Problem) -> None:
+    for s, stream in enumerate(problem.dfg.streams):
+        members = _members(problem, s)
+        if members and not problem.homes[s]:
+            raise DoesNotFit(
+                f"no port of {problem.fabric.name} can do all operations on {stream.name}",
+                Shortage.PORTS,
+                1,
+                0,
+                members,
+            )
+    match_streams(problem)
+
+
+def _members(problem: Problem, group: int) -> tuple[int, ...]:
+    return tuple(problem.members[problem.members_at[group] : problem.members_at[group + 1]])
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _resource_bound(problem: Problem) -> tuple[int, str]:
+    """The best of: unions of unit classes, operations of a stream, accesses of an array."""
+    best, why = 1, "nothing"
+    counts = Counter(problem.kind)
+    classes = [frozenset(units) for units in problem.classes]
+    used = sorted(counts)
+    subsets: list[tuple[int, ...]]
+    if len(used) <= MOST_CLASSES:
+        subsets = [s for k in range(1, len(used) + 1) for s in combinations(used, k)]
+    else:
+        subsets = [(k,) for k in used] + [tuple(used)]
+    for subset in subsets:
+        units = frozenset[int]().union(*(classes[k] for k in subset))
+        # Everything that only these units can do.
+        ops = sum(count for kind, count in counts.items() if classes[kind] <= units)
+        if _ceil(ops, len(units)) > best:
+            best, why = _ceil(ops, len(units)), f"{ops} operations on {len(units)} units"
+    for group in range(problem.groups):
+        members = _members(problem, group)
+        if group < problem.streams:
+            ports, name = 1, problem.dfg.streams[group].name
+        else:
+            ports = max(len(problem.fabric.memories[b].ports) for b in problem.homes[group])
+            name = problem.dfg.memories[group - problem.streams].name
+        if members and _ceil(len(members), ports) > best:
+            best, why = _ceil(len(members), ports), f"{len(members)} operations on {name}"
+    return best, why
+
+
+def delays(problem: Problem) -> list[_Delay]:
+    """All uses and orders with the fewest cycles that they can take on any units."""
+    nearest: dict[tuple[int, int, int], int] = {}
+    found = []
+    for e in range(len(problem.source)):
+        p, c = problem.source[e], problem.target[e]
+        if p == c:
+            cycles = min(
+                problem.latency[problem.code[p] * problem.terrain.units + u] - 1 + problem.terrain.apart(u, u)
+                for u in problem.candidates(p)
+            )
+        else:
+            key = (problem.code[p], problem.kind[c], 0)
+            if key not in nearest:
+                nearest[key] = min(
+                    problem.latency[problem.code[p] * problem.terrain.units + u]
+                    - 1
+                    + min(problem.terrain.apart(u, v) for v in problem.candidates(c))
+                    for u in problem.candidates(p)
+                )
+            cycles = nearest[key]
+        if cycles >= RESULT_FAR:
+            raise DoesNotFit("no way from an operation to its reader", Shortage.ROUTES, 1, 0, (p, c))
+        found.append(_Delay(p, c, problem.distance[e], cycles))
+    for o in problem.dfg.orders:
+        found.append(_Delay(o.before, o.after, o.distance, o.delay))
+    return found
+
+
+def longest_paths(nodes: int, arcs: list[_Delay], interval: int) -> tuple[list[int], tuple[int, ...]]:
+    """Earliest starts, and the nodes of a cycle that the interval is too short for (then starts are void)."""
+    start = [0] * nodes
+    by: list[_Delay | None] = [None] * nodes
+    for _ in range(nodes + 1):
+        changed = -1
+        for arc in arcs:
+            t = start[arc.source] + arc.cycles - arc.distance * interval
+            if t > start[arc.target]:
+                start[arc.target] = t
+                by[arc.target] = arc
+                changed = arc.target
+        if changed < 0:
+            return start, ()
+        cycle = _cycle_in(by, changed) if _ % 8 == 7 or _ >= nodes - 1 else ()
+        if cycle:
+            return start, cycle
+    raise AssertionError("Bellman-Ford without end")
+
+
+def _cycle_in(by: list[_Delay | None], node: int) -> tuple[int, ...]:
+    """A cycle among the arcs that gave the last values, looking back from `node`; empty if none."""
+    seen: dict[int, int] = {}
+    path: list[int] = []
+    here = node
+    while here not in seen:
+        seen[here] = len(path)
+        path.append(here)
+        arc = by[here]
+        if arc is None:
+            return ()
+        here = arc.source
+    return tuple(reversed(path[seen[here] :]))
+
+
+def _recurrence_bound(problem: Problem) -> tuple[int, tuple[int, ...]]:
+    """The smallest interval that every cycle of uses and orders allows, and the nodes of one that binds."""
+    arcs = delays(problem)
+    worst: tuple[int, ...] = ()
+    low, high = 1, max(1, sum(max(0, a.cycles) for a in arcs))
+    while low < high:
+        middle = (low + high) // 2
+        cycle = longest_paths(problem.nodes, arcs, middle)[1]
+        if cycle:
+            low, worst = middle + 1, cycle
+        else:
+            high = middle
+    if low > 1:
+        worst = longest_paths(problem.nodes, arcs, low - 1)[1]
+    if longest_paths(problem.nodes, arcs, low)[1]:
+        raise DoesNotFit("a cycle within one iteration", Shortage.INTERVAL, low, 0, worst)
+    return low, worst

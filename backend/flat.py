@@ -1,0 +1,214 @@
+"""A fabric and a graph as flat integer arrays, for the hot loops of the mapper."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from arch.fabric import RESULT_FAR, Fabric, Kind
+from arch.ops import OPS
+
+from .dfg import DFG
+from .flow import far_from
+
+NEAR = 64
+"""How many near units of a class are listed for each unit."""
+
+
+def ints(values: Iterable[int]) -> array[int]:
+    """An array of C ints."""
+    return array("i", values)
+
+
+def rows(lists: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
+    """Lists of different lengths as one array and where each starts (compressed rows)."""
+    starts, flat = array("i", [0]), array("i")
+    for one in lists:
+        flat.extend(one)
+        starts.append(len(flat))
+    return starts, flat
+
+
+class Terrain:
+    """What the mapper asks about a fabric, computed once.
+
+    Operands with equal sources share a *basin*. `gap[basin * R + r]` is the fewest cycles from
+    resource r to an operand of that basin.
+    """
+
+    def __init__(self, fabric: Fabric) -> None:
+        resources = fabric.resources
+        self.fabric = fabric
+        self.resources = len(resources)
+        self.units = len(fabric.units)
+        self.delay = ints(r.kind is Kind.REGISTER for r in resources)
+        self.operand = ints(r.kind is Kind.OPERAND for r in resources)
+        self.sinks_at, self.sinks = rows(fabric.sinks)
+        self.sources_at, self.sources = rows([r.sources for r in resources])
+        basins: dict[tuple[int, ...], int] = {}
+        self.basin = ints([-1]) * len(resources)
+        for r in resources:
+            if r.kind is Kind.OPERAND:
+                self.basin[r.id] = basins.setdefault(tuple(sorted(r.sources)), len(basins))
+        self.gap = array("i")
+        for sources in basins:
+            self.gap.extend(far_from(self.sources_at, self.sources, self.delay, ints(sources), RESULT_FAR))
+        self.unit_operands = ints([-1]) * (3 * self.units)
+        for u in fabric.units:
+            for position, operand in enumerate(u.operands):
+                self.unit_operands[3 * u.id + position] = operand
+        self._near: dict[tuple[int, ...], tuple[array[int], array[int]]] = {}
+        self._apart = self._between_units()
+
+    def _between_units(self) -> list[list[int]]:
+        """The fewest cycles from any result of one unit to any operand of another."""
+        memo: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+        outs = [frozenset(r for results in u.results.values() for r in results) for u in self.fabric.units]
+        ins = [frozenset(self.basin[o] for o in u.operands) for u in self.fabric.units]
+        table = []
+        for out in outs:
+            line = []
+            for into in ins:
+                key = (out, into)
+                if key not in memo:
+                    memo[key] = min(
+                        (self.gap[b * self.resources + r] for b in into for r in out), default=RESULT_FAR
+                    )
+                line.append(memo[key])
+            table.append(line)
+        return table
+
+    def apart(self, a: int, b: int) -> int:
+        """The fewest cycles from a result of unit a to an operand of unit b."""
+        return self._apart[a][b]
+
+    def near(self, units: tuple[int, ...]) -> tuple[array[int], array[int]]:
+        """For each unit of the fabric, the nearest ones of `units`, itself first: compressed rows."""
+        if units not in self._near:
+            table = []
+            for u in range(self.units):
+                there = self._apart[u]
+                back = self._apart
+                order = sorted(units, key=lambda v: (v != u, min(there[v], back[v][u]), v))  # noqa: B023
+                table.append(order[:NEAR])
+            self._near[units] = rows(table)
+        return self._near[units]
+
+
+_TERRAINS: dict[int, Terrain] = {}
+
+
+def terrain(fabric: Fabric) -> Terrain:
+    """The fabric's terrain, kept for the next call with the same object."""
+    found = _TERRAINS.get(id(fabric))
+    if found is None or found.fabric is not fabric:
+        found = _TERRAINS[id(fabric)] = Terrain(fabric)
+    return found
+
+
+class Problem:
+    """A graph on a terrain: nodes with candidate units, edges, orders, and groups that move as one.
+
+    `latency[c * U + u]` is the latency of operation code c on unit u, 0 if it cannot; `result[(2 * c + k)
+    * U + u]` the resource of its output k, -1 if none. A *group* is a stream (one unit for all its
+    nodes) or an array (one bank for all its nodes): streams first.
+    """
+
+    def __init__(self, dfg: DFG, fabric: Fabric) -> None:
+        self.dfg, self.fabric, self.terrain = dfg, fabric, terrain(fabric)
+        self.nodes = len(dfg.nodes)
+        names = sorted({n.op for n in dfg.nodes})
+        code = {name: k for k, name in enumerate(names)}
+        self.code = ints(code[n.op] for n in dfg.nodes)
+        self.outputs = ints(OPS[n.op].outputs for n in dfg.nodes)
+        units = fabric.units
+        self.latency = ints(u.latency.get(name, 0) for name in names for u in units)
+        self.result = ints(
+            u.results[name][k] if name in u.latency and k < len(u.results.get(name, ())) else -1
+            for name in names
+            for k in (0, 1)
+            for u in units
+        )
+        uses = list(dfg.uses())
+        self.source = ints(use.node for _, _, use in uses)
+        self.target = ints(consumer for consumer, _, _ in uses)
+        self.distance = ints(use.distance for _, _, use in uses)
+        self.position = ints(position for _, position, _ in uses)
+        self.output = ints(use.output for _, _, use in uses)
+        self.in_at, self.ins = self._edges_of(self.target)
+        self.out_at, self.outs = self._edges_of(self.source)
+        self.before = ints(o.before for o in dfg.orders)
+        self.after = ints(o.after for o in dfg.orders)
+        self.order_distance = ints(o.distance for o in dfg.orders)
+        self.delay = ints(o.delay for o in dfg.orders)
+        touching: list[list[int]] = [[] for _ in dfg.nodes]
+        for k, o in enumerate(dfg.orders):
+            touching[o.before].append(k)
+            if o.after != o.before:
+                touching[o.after].append(k)
+        self.orders_at, self.orders = rows(touching)
+        self._group_nodes()
+        self._class_nodes(names)
+
+    def _edges_of(self, ends: array[int]) -> tuple[array[int], array[int]]:
+        lists: list[list[int]] = [[] for _ in self.dfg.nodes]
+        for edge, node in enumerate(ends):
+            lists[node].append(edge)
+        return rows(lists)
+
+    def _group_nodes(self) -> None:
+        streams = len(self.dfg.streams)
+        self.streams = streams
+        self.groups = streams + len(self.dfg.memories)
+        self.group = ints([-1]) * self.nodes
+        members: list[list[int]] = [[] for _ in range(self.groups)]
+        for node in self.dfg.nodes:
+            if node.stream is not None:
+                self.group[node.id] = node.stream
+            elif node.memory is not None:
+                self.group[node.id] = streams + node.memory
+            if self.group[node.id] >= 0:
+                members[self.group[node.id]].append(node.id)
+        self.members_at, self.members = rows(members)
+        self.words = ints([0] * streams + [m.words for m in self.dfg.memories])
+        self.room = ints(bank.words for bank in self.fabric.memories)
+        self.bank = ints(-1 if u.memory is None else u.memory for u in self.fabric.units)
+        self.homes = [self._group_homes(g, members[g]) for g in range(self.groups)]
+        self.homes_at, self.homes_flat = rows(self.homes)
+
+    def _group_homes(self, group: int, members: list[int]) -> list[int]:
+        """The units (for a stream) or banks (for an array) that can take a whole group."""
+        ops = {self.dfg.nodes[n].op for n in members}
+        if group < self.streams:
+            return [u.id for u in self.fabric.units if ops and all(op in u.latency for op in ops)]
+        return [
+            bank.id
+            for bank in self.fabric.memories
+            if bank.words >= self.words[group]
+            and all(any(op in self.fabric.units[u].latency for u in bank.ports) for op in ops)
+        ]
+
+    def _class_nodes(self, names: list[str]) -> None:
+        """Classes of operations by the units that can do them, and each class's near units."""
+        memory_units = tuple(u.id for u in self.fabric.units if u.memory is not None)
+        classes: dict[tuple[int, ...], int] = {}
+        of_code = []
+        for name in names:
+            units = self.fabric.units_for(name)
+            if name in ("load", "store"):
+                units = tuple(u for u in units if u in memory_units)
+            of_code.append(classes.setdefault(units, len(classes)))
+        self.classes = list(classes)
+        self.kind = ints(of_code[c] for c in self.code)
+        self.class_at, self.class_units = rows(self.classes)
+        near = [self.terrain.near(units) for units in self.classes]
+        self.near_at = array("i")
+        self.near = array("i")
+        for starts, flat in near:
+            base = len(self.near)
+            self.near_at.extend(base + s for s in starts)
+            self.near.extend(flat)
+
+    def candidates(self, node: int) -> tuple[int, ...]:
+        """The units that can do a node."""
+        return self.classes[self.kind[node]]

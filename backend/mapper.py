@@ -1,0 +1,74 @@
+"""Maps a dataflow graph onto a fabric: the smallest interval for which place and route succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arch.fabric import Fabric
+
+from .bound import Bounds, minimum_interval
+from .check import check_mapping
+from .dfg import DFG
+from .flat import Problem
+from .mapping import DoesNotFit, MapOptions, Mapping, Schedule, Shortage
+from .place import place
+from .route import route
+from .schedule import modulo_schedule
+
+ATTEMPTS = 3
+"""Attempts at an interval before the next one, at effort 1."""
+
+
+def map_kernel(
+    dfg: DFG, fabric: Fabric, options: MapOptions, progress: Callable[[str], None] | None = None
+) -> Mapping:
+    """A checked mapping, or DoesNotFit. The options' seed fixes the result."""
+    bounds = minimum_interval(dfg, fabric)
+    problem = Problem(dfg, fabric)
+    limit = min(options.max_interval or fabric.max_interval, fabric.max_interval)
+    if bounds.mii > limit:
+        raise _too_long(bounds, limit)
+    report = progress or (lambda _: None)
+    interval = bounds.mii
+    while interval <= limit:
+        mapping = _map_at(problem, interval, options, report)
+        if mapping is not None:
+            check_mapping(mapping)
+            return mapping
+        interval += 1 if interval < bounds.mii + 4 else 1 + interval // 8
+    raise DoesNotFit(
+        f"{dfg.name}: no routes found on {fabric.name} at any initiation interval up to {limit}"
+        f" (the bound is {bounds.mii}: {bounds.binding})",
+        Shortage.ROUTES,
+        bounds.mii,
+        limit,
+        bounds.cycle,
+    )
+
+
+def _too_long(bounds: Bounds, limit: int) -> DoesNotFit:
+    return DoesNotFit(
+        f"the initiation interval must be at least {bounds.mii} ({bounds.binding}); the limit is {limit}",
+        Shortage.INTERVAL,
+        bounds.mii,
+        limit,
+        bounds.cycle,
+    )
+
+
+def _map_at(
+    problem: Problem, interval: int, options: MapOptions, report: Callable[[str], None]
+) -> Mapping | None:
+    """Try one interval with several seeds."""
+    start = modulo_schedule(problem, interval)
+    if start is None:
+        report(f"II {interval}: no schedule")
+        return None
+    schedule = Schedule(problem.dfg, interval, tuple(start))
+    for attempt in range(max(1, round(ATTEMPTS * options.effort))):
+        seed = options.seed * 1000003 + interval * 101 + attempt
+        mapping = route(problem, place(problem, schedule, seed, options.effort), seed, options.effort)
+        report(f"II {interval}, attempt {attempt + 1}: {'mapped' if mapping else 'conflicts remain'}")
+        if mapping is not None:
+            return mapping
+    return None

@@ -1,0 +1,65 @@
+"""Placement: a unit and a start for every operation, a port for every stream, a bank for every array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .anneal import Annealer
+from .bound import match_streams, pack_memories
+from .flat import Problem
+from .mapping import MemoryPlace, Placement, Schedule
+
+MOVES = 600
+"""Moves of annealing for each operation, at effort 1."""
+
+HOT, COLD = 250.0, 4.0
+"""Temperatures at the start and the end, in hundredths of a cycle."""
+
+
+def place(problem: Problem, schedule: Schedule, seed: int, effort: float = 1.0) -> Placement:
+    """Anneal from a schedule. Conflicts may remain: routing negotiates them."""
+    homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem)
+    units = _first_units(problem, schedule, homes)
+    annealer = Annealer(problem, schedule.interval, seed, units, schedule.start, homes)
+    annealer.run(int(MOVES * effort * problem.nodes), HOT, COLD)
+    unit, start, home = annealer.places()
+    return placement_of(problem, schedule.interval, unit, start, home[problem.streams :])
+
+
+def placement_of(
+    problem: Problem, interval: int, unit: Sequence[int], start: Sequence[int], banks: Sequence[int]
+) -> Placement:
+    """The finished record: starts count from 0, arrays follow each other in their banks."""
+    first = min(start, default=0)
+    schedule = Schedule(problem.dfg, interval, tuple(s - first for s in start))
+    used = [0] * len(problem.fabric.memories)
+    places = []
+    for memory, bank in zip(problem.dfg.memories, banks, strict=True):
+        places.append(MemoryPlace(bank, used[bank]))
+        used[bank] += memory.words
+    return Placement(schedule, problem.fabric, tuple(unit), tuple(places))
+
+
+def _first_units(problem: Problem, schedule: Schedule, homes: Sequence[int]) -> list[int]:
+    """For each node in order of start, the nearest unit to its first placed producer that is free in its slot."""
+    taken: set[tuple[int, int]] = set()
+    found = [-1] * problem.nodes
+    around = 0
+    for n in sorted(range(problem.nodes), key=lambda n: (schedule.start[n], n)):
+        slot = schedule.start[n] % schedule.interval
+        units = _allowed(problem, n, homes)
+        edges = problem.ins[problem.in_at[n] : problem.in_at[n + 1]]
+        near = next((found[problem.source[e]] for e in edges if found[problem.source[e]] >= 0), around)
+        found[n] = min(units, key=lambda u: ((u, slot) in taken, problem.terrain.apart(near, u), u))  # noqa: B023
+        taken.add((found[n], slot))
+        around = found[n]
+    return found
+
+
+def _allowed(problem: Problem, node: int, homes: Sequence[int]) -> Sequence[int]:
+    group = problem.group[node]
+    if group < 0:
+        return problem.candidates(node)
+    if group < problem.streams:
+        return (homes[group],)
+    return [u for u in problem.candidates(node) if problem.bank[u] == homes[group]]

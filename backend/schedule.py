@@ -1,0 +1,136 @@
+"""Modulo scheduling: first starts for the operations, by Rau's iterative method.
+
+The start times are where placement begins; it moves them further.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import combinations
+
+from arch.fabric import Fabric
+
+from .bound import MOST_CLASSES, delays, longest_paths
+from .dfg import DFG
+from .flat import Problem
+from .mapping import Schedule
+
+TRIES = 12
+"""How often, in the mean, each operation may be scheduled."""
+
+
+class _Table:
+    """The modulo reservation table: what may issue in each slot, by Hall's condition over unit classes."""
+
+    def __init__(self, problem: Problem, interval: int) -> None:
+        self.problem, self.interval = problem, interval
+        self.held: list[list[int]] = [[] for _ in range(interval)]
+        classes = [frozenset(units) for units in problem.classes]
+        kinds = sorted(set(problem.kind))
+        most = len(kinds) if len(kinds) <= MOST_CLASSES else 1
+        unions = {
+            frozenset[int]().union(*(classes[k] for k in subset))
+            for size in range(1, most + 1)
+            for subset in combinations(kinds, size)
+        }
+        self.limits: dict[int, list[int]] = {}
+        self.sizes = [len(u) for u in unions]
+        for kind in kinds:
+            self.limits[kind] = [k for k, u in enumerate(unions) if classes[kind] <= u]
+        self.count = [[0] * len(self.sizes) for _ in range(interval)]
+        self.group_room = [
+            1
+            if g < problem.streams
+            else max((len(problem.fabric.memories[b].ports) for b in problem.homes[g]), default=1)
+            for g in range(problem.groups)
+        ]
+        self.group_count = [[0] * problem.groups for _ in range(interval)]
+
+    def free(self, node: int, cycle: int) -> bool:
+        """Whether there is room for a node."""
+        slot = cycle % self.interval
+        group = self.problem.group[node]
+        if group >= 0 and self.group_count[slot][group] >= self.group_room[group]:
+            return False
+        count = self.count[slot]
+        return all(count[k] < self.sizes[k] for k in self.limits[self.problem.kind[node]])
+
+    def add(self, node: int, cycle: int, change: int = 1) -> None:
+        """Claim or free room."""
+        slot = cycle % self.interval
+        if change > 0:
+            self.held[slot].append(node)
+        else:
+            self.held[slot].remove(node)
+        for k in self.limits[self.problem.kind[node]]:
+            self.count[slot][k] += change
+        if self.problem.group[node] >= 0:
+            self.group_count[slot][self.problem.group[node]] += change
+
+
+def schedule(dfg: DFG, fabric: Fabric, interval: int) -> Schedule | None:
+    """Starts that respect units, streams, arrays and delays at the smallest distances; None if none is found."""
+    start = modulo_schedule(Problem(dfg, fabric), interval)
+    return None if start is None else Schedule(dfg, interval, tuple(start))
+
+
+def modulo_schedule(problem: Problem, interval: int) -> list[int] | None:
+    """See `schedule`."""
+    arcs = delays(problem)
+    if longest_paths(problem.nodes, arcs, interval)[1]:
+        return None
+    back = [type(a)(a.target, a.source, a.distance, a.cycles) for a in arcs]
+    height = longest_paths(problem.nodes, back, interval)[0]
+    into: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
+    out: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
+    for a in arcs:
+        into[a.target].append((a.source, a.cycles - a.distance * interval))
+        out[a.source].append((a.target, a.cycles - a.distance * interval))
+    table = _Table(problem, interval)
+    start: list[int | None] = [None] * problem.nodes
+    last = [-1] * problem.nodes
+    queue = [(-height[n], n) for n in range(problem.nodes)]
+    queue.sort()
+    budget = TRIES * problem.nodes + 1
+    while queue:
+        _, n = heappop(queue)
+        if start[n] is not None:
+            continue
+        budget -= 1
+        if budget < 0:
+            return None
+        low = max((t + gap for p, gap in into[n] if p != n and (t := start[p]) is not None), default=0)
+        low = max(low, 0)
+        at = next((t for t in range(low, low + interval) if table.free(n, t)), None)
+        if at is None:
+            at = max(low, last[n] + 1)
+            for w in list(table.held[at % interval]):
+                if not table.free(n, at) and _compete(problem, n, w):
+                    _drop(problem, table, start, queue, height, w)
+        start[n] = last[n] = at
+        table.add(n, at)
+        for c, gap in out[n]:
+            begun = start[c]
+            if c != n and begun is not None and at + gap > begun:
+                _drop(problem, table, start, queue, height, c)
+    return [t for t in start if t is not None]
+
+
+def _compete(problem: Problem, a: int, b: int) -> bool:
+    return bool(set(problem.candidates(a)) & set(problem.candidates(b)))
+
+
+def _drop(
+    problem: Problem,
+    table: _Table,
+    start: list[int | None],
+    queue: list[tuple[int, int]],
+    height: list[int],
+    node: int,
+) -> None:
+    """Unschedule a node."""
+    cycle = start[node]
+    assert cycle is not None
+    table.add(node, cycle, -1)
+    start[node] = None
+    heappush(queue, (-height[node], node))
