@@ -108,6 +108,8 @@ class MacahLexer(CLexer):  # type: ignore[misc]
     def _error(self, msg: str, pos: int) -> None:
         if msg.startswith("Illegal character"):
             msg = f"stray {msg.removeprefix('Illegal character ')} in program"
+        elif msg.startswith("Comments"):
+            msg = "a comment is left: the preprocessor must not be told to keep them"
         super()._error(msg, pos)
 
     def _kind_of_number(self, spelling: str) -> str:
@@ -227,6 +229,8 @@ class _Cleaner:
             match token.type:
                 case "NOISE":
                     pass
+                case "PPHASH":
+                    self.refuse("stray '#' in program", token)
                 case "ATTRIBUTE":
                     at = self._behind_parentheses(at, token)
                 case "ASM":

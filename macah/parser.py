@@ -97,6 +97,14 @@ class MacahParser(GccWording):
             return [self._spanned(Asm(token.value, self._tok_coord(token)), start)]
         return [self._spanned(node, start) for node in super()._parse_external_declaration()]
 
+    def _parse_function_definition(self, spec: Any, decl: Any) -> Any:
+        # Only with an old-style list of names can there be declarations before the body.
+        names = decl.args.params if isinstance(decl, c_ast.FuncDecl) and decl.args is not None else [None]
+        old_style = all(isinstance(name, c_ast.ID) for name in names)
+        if self._peek_type() != "LBRACE" and not old_style:
+            self._unexpected("';'")
+        return super()._parse_function_definition(spec, decl)
+
     def _parse_declaration(self) -> list[Any]:
         start = self._mark()
         return [self._spanned(node, start) for node in super()._parse_declaration()]

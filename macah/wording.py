@@ -26,7 +26,9 @@ class GccWording(CParser):  # type: ignore[misc]
         self._fail(f"unknown type name '{token.value}'")
 
     def _expect(self, token_type: str) -> Any:
-        if self._peek_type() != token_type:
+        found = self._peek_type()
+        # Labels and enumerators may have the name of a type, which pycparser does not allow for.
+        if found != token_type and (token_type, found) != ("ID", "TYPEID"):
             self._unexpected(_SPELLING.get(token_type, f"'{token_type.lower()}'"))
         return self._advance()
 
@@ -58,6 +60,9 @@ class GccWording(CParser):  # type: ignore[misc]
     def _parse_error(self, msg: str, coord: Any) -> NoReturn:
         if msg in _EXPECTED:
             self._unexpected(_EXPECTED[msg])
+        if "previously declared" in msg:
+            msg = f"'{msg.split(chr(39))[1]}' redeclared as different kind of symbol"
+        msg = _REWORDED.get(msg, msg)
         self._fail(msg[0].lower() + msg[1:], coord if isinstance(coord, Coord) else None)
 
     def _lex_error_func(self, msg: str, line: int, column: int) -> NoReturn:
@@ -99,9 +104,13 @@ _EXPECTED = {
     "Invalid declaration": "declaration",
     "Invalid specifier list": "type name",
     "Missing type in declaration": "type name",
-    "Invalid function definition": "'=', ',', ';' or a function body of a declaration with a type",
     "Invalid struct/union declaration": "'{'",
     "Invalid struct reference": "member name",
     "Expected identifier": "identifier",
-    "Directives not supported yet": "declaration",
+}
+
+_REWORDED = {
+    "Invalid function definition": "a declaration needs a type",
+    "Invalid multiple types specified": "two or more data types in declaration specifiers",
+    "Invalid typedef": "function definition declared 'typedef'",
 }
