@@ -1,0 +1,118 @@
+"""What happens in each slot: the statements of a design's clocked process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arch.ops import OPS, verilog_expression
+
+from .configuration import Configuration, Issue
+from .verilog_names import Names
+from .verilog_streams import Streams
+from .verilog_values import Values, literal
+
+
+@dataclass(frozen=True)
+class Signals:
+    """The names of everything but the values: per live-in, live-out and array, in the graph's order."""
+
+    live_ins: tuple[str, ...]
+    live_outs: tuple[str, ...]
+    memories: tuple[str, ...]
+    address_bits: tuple[int, ...]
+
+    @staticmethod
+    def name(configuration: Configuration, names: Names) -> Signals:
+        """Take the names. Arrays are as large as a power of two, so that every address is in them."""
+        dfg = configuration.dfg
+        return Signals(
+            tuple(names.new(f"{name}_in") for name in dfg.live_ins),
+            tuple(names.new(f"{name}_out") for name in dfg.live_outs),
+            tuple(names.new(memory.name) for memory in dfg.memories),
+            tuple(max(1, (memory.words - 1).bit_length()) for memory in dfg.memories),
+        )
+
+
+class Slots:
+    """The operations as statements, slot by slot."""
+
+    def __init__(
+        self, configuration: Configuration, signals: Signals, values: Values, streams: Streams
+    ) -> None:
+        self._configuration = configuration
+        self._dfg = configuration.dfg
+        self._signals = signals
+        self._values = values
+        self._streams = streams
+        stop = next(node.id for node in self._dfg.nodes if node.op == "stop")
+        self.drain = configuration.mapping.length - configuration.mapping.placement.schedule.start[stop] - 1
+        """Cycles from the one in which the last iteration knows that it is, until it is complete."""
+
+    @property
+    def drain_bits(self) -> int:
+        """The width of the counter of those cycles."""
+        return max(1, self.drain.bit_length())
+
+    def statements(self) -> list[list[str]]:
+        """For each slot, what its operations and those under way write."""
+        slots: list[list[str]] = [[] for _ in range(self._configuration.interval)]
+        for slot in range(self._configuration.interval):
+            for issue in self._configuration.slot(slot):
+                self._add(issue, slot, slots)
+        return slots
+
+    def wires(self) -> list[str]:
+        """Values that are used in the very cycle that computes them."""
+        slots = range(self._configuration.interval)
+        issues = {issue.node: (issue, slot) for slot in slots for issue in self._configuration.slot(slot)}
+        return [
+            f"wire [31:0] {name} = {self._expression(*issues[node], output)};"
+            for (node, output), name in self._values.immediate()
+        ]
+
+    def _add(self, issue: Issue, slot: int, slots: list[list[str]]) -> None:
+        where = self._dfg.nodes[issue.node].where
+        comment = f" // {where}" if where else ""
+        for output in range(OPS[issue.op].outputs):
+            expression = self._expression(issue, slot, output)
+            for when, register, word in self._values.writes(issue, output, expression):
+                slots[when].append(f"{register} <= {word};{comment}")
+        if effect := self._effect(issue, slot):
+            slots[slot].append(effect + comment)
+
+    def _expression(self, issue: Issue, slot: int, output: int) -> str:
+        """What an operation computes in its slot."""
+        if issue.op == "load":
+            return self._memory_word(issue, slot)
+        stream = self._dfg.nodes[issue.node].stream
+        if stream is not None:
+            return self._streams.result(stream, issue, slot, output)
+        operands = [self._operand(issue, slot, position) for position in range(len(issue.operands))]
+        return verilog_expression(issue.op, self._configuration.mapping.fabric.width, *operands)
+
+    def _operand(self, issue: Issue, slot: int, position: int) -> str:
+        return self._values.text(issue.operands[position], slot, issue.stage)
+
+    def _memory_word(self, issue: Issue, slot: int) -> str:
+        """The word that a load or store accesses."""
+        memory = self._dfg.nodes[issue.node].memory
+        assert memory is not None
+        address = self._values.text(issue.operands[0], slot, issue.stage, self._signals.address_bits[memory])
+        return f"{self._signals.memories[memory]}[{address}]"
+
+    def _effect(self, issue: Issue, slot: int) -> str | None:
+        """What an operation does besides giving values; stream ports do theirs themselves."""
+        if issue.op not in ("store", "result", "stop", "fail"):
+            return None
+        holds = self._values.holds(issue.operands[-1], slot, issue.stage)
+        index = self._dfg.nodes[issue.node].index
+        match issue.op:
+            case "store":
+                return f"if ({holds}) {self._memory_word(issue, slot)} <= {self._operand(issue, slot, 1)};"
+            case "result":
+                return f"if ({holds}) {self._signals.live_outs[index]} <= {self._operand(issue, slot, 0)};"
+            case "fail":
+                return f"if ({holds} && !fail) begin fail <= 1'b1; fail_index <= {literal(index, 32)}; end"
+        if self.drain:
+            return f"if ({holds} && drain == 0) drain <= {literal(self.drain, self.drain_bits)};"
+        return f"if ({holds}) begin running <= 1'b0; done <= 1'b1; valid <= 0; end"

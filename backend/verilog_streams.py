@@ -1,0 +1,117 @@
+"""The stream ports of a design: handshakes, stalling, and what stream operations give."""
+
+from __future__ import annotations
+
+from .configuration import Configuration, Issue
+from .verilog_values import Values, literal
+
+_NEEDS = {"recv": "need", "send": "need", "try_recv": "try", "try_send": "try", "close": "shut"}
+_NO = "1'b0"
+
+
+class Streams:
+    """Verilog for all stream ports.
+
+    A port's signals `need` (an operation that must move a word), `try` (one that may) and `shut` (a close)
+    follow from the slot and the guards; the rest is wiring.
+    """
+
+    def __init__(self, configuration: Configuration, values: Values) -> None:
+        self._streams = configuration.dfg.streams
+        self._values = values
+        self._interval = configuration.interval
+        self._issues: list[list[tuple[int, Issue]]] = [[] for _ in self._streams]
+        for slot in range(configuration.interval):
+            for issue in configuration.slot(slot):
+                stream = configuration.dfg.nodes[issue.node].stream
+                if stream is not None and issue.op in _NEEDS:
+                    self._issues[stream].append((slot, issue))
+
+    def ports(self) -> list[str]:
+        """Port declarations."""
+        lines = []
+        for k, stream in enumerate(self._streams):
+            if stream.sends:
+                lines += [
+                    f"output reg [31:0] s{k}_tdata, // {stream.name}",
+                    f"output s{k}_tvalid,",
+                    f"input s{k}_tready,",
+                    f"output s{k}_close,",
+                ]
+            else:
+                lines += [
+                    f"input [31:0] s{k}_tdata, // {stream.name}",
+                    f"input s{k}_tvalid,",
+                    f"output s{k}_tready,",
+                    f"input s{k}_ended,",
+                ]
+        return lines
+
+    def _has(self, k: int, signal: str) -> bool:
+        return any(_NEEDS[issue.op] == signal for _, issue in self._issues[k])
+
+    def _signals(self, k: int) -> list[str]:
+        return [f"s{k}_{signal}" for signal in ("need", "try", "shut") if self._has(k, signal)]
+
+    def declarations(self) -> list[str]:
+        """The ports' logic outside the clocked process."""
+        stalls = [k for k in range(len(self._streams)) if self._has(k, "need")]
+        lines = []
+        for k, stream in enumerate(self._streams):
+            lines += [f"reg {name};" for name in self._signals(k)]
+            if k in stalls:
+                ready = f"s{k}_tready" if stream.sends else f"s{k}_tvalid && !s{k}_ended"
+                lines.append(f"wire s{k}_stall = s{k}_need && !{ready};")
+        for k, stream in enumerate(self._streams):
+            lines += self._process(k)
+            moves = [f"s{k}_{signal}" for signal in ("need", "try") if self._has(k, signal)]
+            others = "".join(f" && !s{j}_stall" for j in stalls if j != k)
+            either = f"({' || '.join(moves)})" if len(moves) > 1 else "".join(moves)
+            move = either + others if moves else _NO
+            lines.append(f"assign s{k}_{'tvalid' if stream.sends else 'tready'} = {move};")
+            if stream.sends:
+                shut = f"s{k}_shut{others}" if self._has(k, "shut") else _NO
+                lines.append(f"assign s{k}_close = {shut};")
+        lines.append(f"assign stalled = {' || '.join(f's{k}_stall' for k in stalls) or _NO};")
+        return lines
+
+    def _process(self, k: int) -> list[str]:
+        """The combinational process that raises a port's signals in the slots of its operations."""
+        signals = self._signals(k)
+        data = f"s{k}_tdata" if self._streams[k].sends else None
+        idle = [f"{name} = 1'b0;" for name in signals] + ([f"{data} = 32'd0;"] if data else [])
+        if not signals:
+            return ["always @*", *(f"    {line}" for line in idle)] if idle else []
+        cases = {slot: self._active(k, slot, issue, signals) for slot, issue in self._issues[k]}
+        if self._interval == 1:
+            return ["always @* begin", *(f"    {line}" for line in cases[0]), "end"]
+        lines = ["always @*", "    case (slot)"]
+        for slot, active in sorted(cases.items()):
+            bits = (self._interval - 1).bit_length()
+            lines += [
+                f"        {literal(slot, bits)}: begin",
+                *(f"            {line}" for line in active),
+                "        end",
+            ]
+        lines += ["        default: begin", *(f"            {line}" for line in idle), "        end"]
+        return [*lines, "    endcase"]
+
+    def _active(self, k: int, slot: int, issue: Issue, signals: list[str]) -> list[str]:
+        own = f"s{k}_{_NEEDS[issue.op]}"
+        holds = self._values.holds(issue.operands[-1], slot, issue.stage)
+        lines = [f"{name} = {holds if name == own else _NO};" for name in signals]
+        if self._streams[k].sends:
+            moves = issue.op in ("send", "try_send")
+            word = self._values.text(issue.operands[0], slot, issue.stage) if moves else "32'd0"
+            lines.append(f"s{k}_tdata = {word};")
+        return lines
+
+    def result(self, stream: int, issue: Issue, slot: int, output: int) -> str:
+        """What a stream operation gives, as an expression."""
+        guard = self._values.truth(issue.operands[-1], slot, issue.stage)
+        ready = {"try_send": "tready", "ended": "ended"}.get(issue.op, "tvalid")
+        condition = f"s{stream}_{ready}" if guard is None else f"{guard} && s{stream}_{ready}"
+        if issue.op in ("recv", "try_recv") and output == 0:
+            old = self._values.text(issue.operands[0], slot, issue.stage)
+            return f"(({condition}) ? s{stream}_tdata : {old})"
+        return f"{{31'd0, {condition}}}"
