@@ -1,0 +1,227 @@
+"""A dataflow graph under construction: value numbering, and values that come from the iteration before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from arch.ops import COMPARISONS, OPS, evaluate
+from backend.dfg import Const, LiveIn, Node, Operand, Place, Use
+from macah.ir import Variable
+
+WIDTH = 32
+MASK = (1 << WIDTH) - 1
+_ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl"})
+_SAME = frozenset({"and", "or", "smin", "smax", "umin", "umax"})
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The value that a variable had when the iteration began."""
+
+    variable: Variable
+
+
+Value = Const | LiveIn | Use | Before
+ZERO, ONE = Const(0), Const(1)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A node whose operands may still be `Before`. `effect`: it stays though nothing uses it."""
+
+    op: str
+    operands: tuple[Value, ...]
+    stream: int | None = None
+    memory: int | None = None
+    index: int = 0
+    where: Place | None = None
+    variable: str | None = None
+    effect: bool = False
+
+
+class Graph:
+    """Drafts by number. A pure operation on the same values is the same draft."""
+
+    def __init__(self, predicates: frozenset[Variable] = frozenset()) -> None:
+        self.predicates = predicates  # variables that are always 0 or 1
+        self.drafts: list[Draft] = []
+        self.numbers: dict[object, int] = {}
+
+    def add(self, draft: Draft) -> int:
+        """A new node, and its number."""
+        self.drafts.append(draft)
+        return len(self.drafts) - 1
+
+    def shared(self, draft: Draft, *state: object) -> Use:
+        """The node that does this already in the same state, or a new one."""
+        key = (draft.op, draft.operands, draft.stream, draft.memory, state)
+        if key not in self.numbers:
+            self.numbers[key] = self.add(draft)
+        return Use(self.numbers[key])
+
+    def name(self, value: Value, variable: str) -> None:
+        """The value is assigned to a variable: the first such name is the node's."""
+        if isinstance(value, Use) and value.output == 0 and self.drafts[value.node].variable is None:
+            self.drafts[value.node].variable = variable
+
+    def pure(self, op: str, *operands: Value, where: Place | None = None) -> Value:
+        """The result of a pure operation, folded where that is simple."""
+        if all(isinstance(operand, Const) for operand in operands):
+            return Const(evaluate(op, WIDTH, *[o.value for o in operands if isinstance(o, Const)]))
+        if OPS[op].commutative and _rank(operands[0]) > _rank(operands[1]):
+            operands = (operands[1], operands[0])
+        folded = self._fold(op, operands, where)
+        return self.shared(Draft(op, operands, where=where)) if folded is None else folded
+
+    def _fold(self, op: str, operands: tuple[Value, ...], where: Place | None) -> Value | None:
+        match op, operands:
+            case "mov", (a,):
+                return a
+            case "sub", (a, Const(c)):
+                return self.pure("add", a, Const(-c & MASK), where=where)
+            case _, (a, Const(0)) if op in _ZERO_RIGHT:
+                return a
+            case (("mul" | "and"), (_, Const(0))):
+                return ZERO
+            case "mul", (a, Const(1)):
+                return a
+            case "and", (a, Const(1)) if self.is_predicate(a):
+                return a
+            case "ne", (a, Const(0)) if self.is_predicate(a):
+                return a
+            case "select", (c, a, b):
+                if isinstance(c, Const):
+                    return a if c.value else b
+                return a if a == b else None
+            case "add", (Use() as a, Const(c)):
+                base, offset = self.split(a)
+                return self.pure("add", base, Const(offset + c & MASK), where=where) if offset else None
+            case _, (a, b) if a == b and op in _SAME:
+                return a
+        return None
+
+    def split(self, value: Value) -> tuple[Value, int]:
+        """A value as another plus a constant."""
+        if isinstance(value, Const):
+            return ZERO, value.value
+        if isinstance(value, Use):
+            match self.drafts[value.node]:
+                case Draft("add", (base, Const(offset))):
+                    return base, offset
+        return value, 0
+
+    def is_predicate(self, value: Value) -> bool:
+        """True if the value is certainly 0 or 1, going by the operations that made it."""
+        match value:
+            case Const(value=number):
+                return number < 2
+            case Before(variable):
+                return variable in self.predicates
+            case Use(node, output=output):
+                draft = self.drafts[node]
+                if draft.op in COMPARISONS or draft.op in ("ended", "try_send"):
+                    return True
+                if draft.op == "try_recv":
+                    return output == 1
+                if draft.op in ("and", "or", "xor"):
+                    return all(self.is_predicate(operand) for operand in draft.operands)
+                if draft.op == "select":
+                    return all(self.is_predicate(operand) for operand in draft.operands[1:])
+        return False
+
+
+def _rank(value: Value) -> tuple[int, int]:
+    """An order of operands: what was computed last first, constants at the end."""
+    match value:
+        case Use(node):
+            return (0, -node)
+        case Before():
+            return (1, 0)
+        case LiveIn(index):
+            return (2, index)
+        case Const(number):
+            return (3, number)
+
+
+class Recurrences:
+    """Says what `Before(v)` is: a node some iterations ago, or a value that never changes."""
+
+    def __init__(
+        self, graph: Graph, initial: Mapping[Variable, Const | LiveIn], final: Mapping[Variable, Value]
+    ) -> None:
+        self.graph = graph
+        self.initial = initial
+        self.final = final
+        self.moves: dict[Variable, Use] = {}
+
+    def invariants(self) -> dict[Variable, Const | LiveIn]:
+        """Variables that are written, but with the value that they have."""
+        found: dict[Variable, Const | LiveIn] = {}
+        for variable, value in self.final.items():
+            start = self.initial.get(variable)
+            if value == Before(variable):
+                found[variable] = start or ZERO
+            elif isinstance(value, Const | LiveIn) and start in (None, value):
+                found[variable] = value
+        return found
+
+    def operand(self, value: Value) -> Operand:
+        """The operand that stands for a value; may add `mov` nodes."""
+        return self._before(value.variable) if isinstance(value, Before) else value
+
+    def _before(self, first: Variable) -> Operand:
+        known: Const | LiveIn | None = None
+        chain: list[Variable] = []
+        current = first
+        while current not in chain:
+            start = self.initial.get(current)
+            if known is not None and start is not None and known != start:
+                # Where the chain reaches before iteration 0 it would need two initial values.
+                return replace(self._move(chain[-1]), distance=len(chain), initial=known)
+            known = known or start
+            chain.append(current)
+            match self.final[current]:
+                case Use() as use:
+                    return replace(use, distance=len(chain), initial=known or ZERO)
+                case Before(variable):
+                    current = variable
+                case Const() | LiveIn() as value:
+                    if known in (None, value):
+                        return value
+                    return replace(self._move(current), distance=len(chain), initial=known or ZERO)
+        return known or ZERO
+
+    def _move(self, variable: Variable) -> Use:
+        """A node that copies what `variable` is at the end of the iteration."""
+        if variable not in self.moves:
+            draft = Draft("mov", (self.final[variable],), variable=variable.name)
+            self.moves[variable] = Use(self.graph.add(draft))
+        return self.moves[variable]
+
+
+def finish(graph: Graph, recurrences: Recurrences) -> tuple[list[Node], dict[int, int]]:
+    """The live nodes, renumbered, and their new numbers by the old."""
+    resolved: dict[int, tuple[Operand, ...]] = {}
+    pending = [number for number, draft in enumerate(graph.drafts) if draft.effect]
+    while pending:
+        number = pending.pop()
+        if number not in resolved:
+            operands = tuple([recurrences.operand(value) for value in graph.drafts[number].operands])
+            resolved[number] = operands
+            pending.extend(_nodes(operands))
+    new = {number: position for position, number in enumerate(sorted(resolved))}
+    nodes = []
+    for number, position in new.items():
+        d = graph.drafts[number]
+        operands = tuple(_renumber(operand, new) for operand in resolved[number])
+        nodes.append(Node(position, d.op, operands, d.stream, d.memory, d.index, d.where, d.variable))
+    return nodes, new
+
+
+def _nodes(operands: Iterable[Operand]) -> list[int]:
+    return [operand.node for operand in operands if isinstance(operand, Use)]
+
+
+def _renumber(operand: Operand, new: Mapping[int, int]) -> Operand:
+    return replace(operand, node=new[operand.node]) if isinstance(operand, Use) else operand

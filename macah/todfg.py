@@ -1,0 +1,407 @@
+"""From the final form of a kernel, one flat loop, to its dataflow graph.
+
+The loop's body is executed once on symbols. A variable that is read before it is written has its value from
+the iteration before: the graph needs no node for that, a use reaches back by a distance.
+
+Iterations are started before it is known that the loop goes on. So every effect is guarded by `alive`: the
+one before was alive and went on. `alive` depends on the loop's condition alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from arch.ops import COMPARISONS
+from backend.dfg import DFG, Const, LiveIn, Memory, Node, Operand, Order, Place, StreamPort, Use, check_dfg
+from macah import ir
+from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
+from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
+from macah.orders import Access, memory_orders, stream_orders
+from macah.walk import arrays_written, children, statements, written
+
+
+def build_dfg(kernel: ir.Kernel) -> DFG:
+    """The dataflow graph of a kernel in its final form."""
+    leading, loop = split_kernel(kernel)
+    predicates = _predicates(kernel)
+    invariants: dict[Variable, Const | LiveIn] = {}
+    while True:
+        builder = _Builder(kernel, leading, loop, predicates, invariants)
+        found = builder.run()
+        if not found:
+            dfg = builder.result()
+            check_dfg(dfg)
+            return dfg
+        invariants |= found
+
+
+def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
+    """The leading assignments and the loop; a kernel without a loop is one iteration."""
+    for position, stmt in enumerate(kernel.body):
+        if isinstance(stmt, ir.DoWhile):
+            assert position == len(kernel.body) - 1 and stmt.guard == ir.TRUE, kernel.name
+            leading = kernel.body[:position]
+            assert all(isinstance(s, ir.Assign) and isinstance(s.value, ir.Const | Read) for s in leading)
+            return leading, stmt
+    return (), ir.DoWhile(kernel.body, ir.FALSE, where=kernel.where)
+
+
+def host_names(kernel: ir.Kernel) -> dict[str, ir.Capture | ir.StreamCapture]:
+    """What the names in the graph (live-ins, live-outs, memories, streams) are captured from."""
+    names: dict[str, ir.Capture | ir.StreamCapture] = {}
+    for capture in kernel.captured:
+        names[_unused(capture.what.name, names)] = capture
+    for stream in kernel.streams:
+        names[_unused(stream.stream.name, names)] = stream
+    for stream in _both_ways(kernel):
+        names[_unused(f"{stream.stream.name}_sent", names)] = stream
+    return names
+
+
+def _both_ways(kernel: ir.Kernel) -> list[ir.StreamCapture]:
+    """The streams that the kernel sends to and receives from: these have two ports."""
+    received, sent = set[Stream](), set[Stream]()
+    for stmt in statements(kernel.body):
+        match stmt:
+            case ir.Receive() | ir.Ended():
+                received.add(stmt.stream)
+            case ir.Send() | ir.Close():
+                sent.add(stmt.stream)
+            case _:
+                pass
+    return [c for c in kernel.streams if c.stream in received and c.stream in sent]
+
+
+def _unused(name: str, taken: Mapping[str, object]) -> str:
+    number, unique = 1, name
+    while unique in taken:
+        number += 1
+        unique = f"{name}_{number}"
+    return unique
+
+
+def _predicates(kernel: ir.Kernel) -> frozenset[Variable]:
+    """The variables that are never anything but 0 or 1 (or unspecified)."""
+    found = written(kernel.body) - {c.what for c in kernel.captured if isinstance(c.what, Variable)}
+    assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)]
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Receive):
+            found -= set(stmt.targets)
+    changed = True
+    while changed:
+        broken = {s.variable for s in assigned if s.variable in found and not _is_predicate(s.value, found)}
+        changed = bool(broken)
+        found -= broken
+    return frozenset(found)
+
+
+def _is_predicate(expr: Expr, variables: set[Variable]) -> bool:
+    match expr:
+        case ir.Const(value):
+            return value < 2
+        case Read(variable):
+            return variable in variables
+        case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
+            return all(_is_predicate(arg, variables) for arg in args)
+        case Apply(op):
+            return op in COMPARISONS
+        case Load():
+            return False
+
+
+class _Builder:
+    """One symbolic execution of the loop's body."""
+
+    def __init__(
+        self,
+        kernel: ir.Kernel,
+        leading: Body,
+        loop: ir.DoWhile,
+        predicates: frozenset[Variable],
+        invariants: Mapping[Variable, Const | LiveIn],
+    ) -> None:
+        self.kernel = kernel
+        self.loop = loop
+        self.alive = Variable("alive")
+        self.graph = Graph(predicates | {self.alive})
+        self.invariants = invariants
+        self.changing = (written(loop.body) | {self.alive}) - invariants.keys()
+        self.names: dict[object, str] = {}
+        for name, capture in host_names(kernel).items():
+            thing = capture.what if isinstance(capture, ir.Capture) else capture.stream
+            self.names[(thing, True) if thing in self.names else thing] = name
+        self.taken = dict.fromkeys(self.names.values())
+        self.captured = {c.what: c for c in kernel.captured}
+        self.live_ins: list[Variable] = []
+        self.ports: dict[tuple[Stream, bool], int] = {}
+        self.memories: dict[Array, int] = {}
+        self.stored = arrays_written(loop.body)
+        self.versions: dict[Array, int] = {}
+        self.operations: dict[int, list[int]] = {}
+        self.accesses: dict[int, list[Access]] = {}
+        self.assertions: list[str] = []
+        self.live_outs: list[Variable] = []
+        self.values: dict[Variable, Value] = {}
+        self.where: Place | None = None
+        self.initial: dict[Variable, Const | LiveIn] = {self.alive: ONE}
+        self._start(leading)
+
+    def _start(self, leading: Body) -> None:
+        """Find what every variable is before the loop."""
+        mentioned = written(self.loop.body)
+        for variable in sorted(mentioned & self.captured.keys(), key=lambda v: self.names[v]):
+            if self.captured[variable].into:
+                self.initial[variable] = self.live_in(variable)
+        for stmt in leading:
+            assert isinstance(stmt, ir.Assign)
+            match stmt.value:
+                case ir.Const(value):
+                    self.initial[stmt.variable] = Const(value)
+                case Read(variable):
+                    self.initial[stmt.variable] = self.before_loop(variable)
+        self.assigned = written(leading) | mentioned
+
+    def live_in(self, variable: Variable) -> LiveIn:
+        if variable not in self.live_ins:
+            self.live_ins.append(variable)
+        return LiveIn(self.live_ins.index(variable))
+
+    def before_loop(self, variable: Variable) -> Const | LiveIn:
+        if variable not in self.initial and variable in self.captured and self.captured[variable].into:
+            self.initial[variable] = self.live_in(variable)
+        return self.initial.get(variable, ZERO)
+
+    # --- Expressions
+
+    def read(self, variable: Variable) -> Value:
+        if variable in self.values:
+            return self.values[variable]
+        if variable in self.invariants:
+            return self.invariants[variable]
+        return Before(variable) if variable in self.changing else self.before_loop(variable)
+
+    def value(self, expr: Expr) -> Value:
+        done: dict[int, Value] = {}
+
+        def visit(inner: Expr) -> Value:
+            if id(inner) not in done:
+                done[id(inner)] = self._evaluate(inner, [visit(arg) for arg in children(inner)])
+            return done[id(inner)]
+
+        return visit(expr)
+
+    def _evaluate(self, expr: Expr, args: list[Value]) -> Value:
+        match expr:
+            case ir.Const(value):
+                return Const(value)
+            case Read(variable):
+                return self.read(variable)
+            case Apply(op):
+                return self.graph.pure(op, *args, where=self.where)
+            case Load(array):
+                return self.load(array, args)
+
+    def predicate(self, expr: Expr) -> Value:
+        """A condition as 0 or 1."""
+        return self.graph.pure("ne", self.value(expr), ZERO, where=self.where)
+
+    def guard(self, expr: Expr) -> Value:
+        return self.graph.pure("and", self.predicate(expr), self.read(self.alive), where=self.where)
+
+    def kept(self, condition: Value, new: Value, variable: Variable) -> Value:
+        """`new` where the condition holds, else what the variable was; `new` is 0 where it does not."""
+        old = self.read(variable)
+        return new if old == ZERO else self.graph.pure("select", condition, new, old, where=self.where)
+
+    # --- Memories
+
+    def load(self, array: Array, index: list[Value]) -> Value:
+        base, offset = self.address(array, index)
+        if array not in self.stored and array not in self.captured and base == ZERO:
+            return Const(array.initial[offset]) if offset < len(array.initial) else ZERO
+        address = self.graph.pure("add", base, Const(offset), where=self.where)
+        memory = self.memory(array)
+        draft = Draft("load", (address,), memory=memory, where=self.where)
+        count = len(self.graph.drafts)
+        use = self.graph.shared(draft, self.versions.get(array, 0))
+        if use.node >= count:
+            self.accesses[memory].append(Access(use.node, False, base, offset))
+        return use
+
+    def store(self, stmt: ir.Store) -> None:
+        base, offset = self.address(stmt.array, [self.value(i) for i in stmt.index])
+        address = self.graph.pure("add", base, Const(offset), where=self.where)
+        memory = self.memory(stmt.array)
+        guarded = (address, self.value(stmt.value), self.guard(stmt.guard))
+        node = self.effect("store", *guarded, memory=memory, variable=stmt.array.name)
+        self.accesses[memory].append(Access(node, True, base, offset))
+        self.versions[stmt.array] = self.versions.get(stmt.array, 0) + 1
+
+    def address(self, array: Array, index: list[Value]) -> tuple[Value, int]:
+        """Row-major, as a value and a constant to add to it."""
+        base, offset, stride = ZERO, 0, 1
+        total: Value = base
+        for value, extent in zip(reversed(index), reversed(array.shape), strict=True):
+            part, constant = self.graph.split(value)
+            total = self.graph.pure("add", total, self.scaled(part, stride), where=self.where)
+            offset += constant * stride
+            stride *= extent
+        total, more = self.graph.split(total)
+        return total, (offset + more) % (1 << 32)
+
+    def scaled(self, value: Value, stride: int) -> Value:
+        if stride & (stride - 1) == 0:
+            return self.graph.pure("shl", value, Const(stride.bit_length() - 1), where=self.where)
+        return self.graph.pure("mul", value, Const(stride), where=self.where)
+
+    def memory(self, array: Array) -> int:
+        if array not in self.memories:
+            self.memories[array] = len(self.memories)
+            self.accesses[self.memories[array]] = []
+        return self.memories[array]
+
+    # --- Effects
+
+    def effect(self, op: str, *values: Value, variable: str | None = None, **fields: int) -> int:
+        draft = Draft(op, values, where=self.where, variable=variable, effect=True, **fields)
+        return self.graph.add(draft)
+
+    def on_stream(self, op: str, stream: Stream, *values: Value, variable: str | None = None) -> Use:
+        sends = op in ("send", "try_send", "close")
+        port = self.ports.setdefault((stream, sends), len(self.ports))
+        node = self.effect(op, *values, stream=port, variable=variable or stream.name)
+        self.operations.setdefault(port, []).append(node)
+        return Use(node)
+
+    def run(self) -> dict[Variable, Const | LiveIn]:
+        """Execute the body; returns variables that turn out never to change."""
+        for stmt in self.loop.body:
+            self.where = stmt.where
+            self.statement(stmt)
+        self.where = self.loop.where
+        alive = self.read(self.alive)
+        goes_on = self.graph.pure("and", self.predicate(self.loop.condition), alive, where=self.where)
+        self.graph.name(goes_on, "alive")
+        # 1 in the iteration that is alive and does not go on
+        leaves = self.graph.pure("xor", alive, goes_on, where=self.where)
+        self.effect("stop", leaves)
+        for capture in self.kernel.captured:
+            if isinstance(capture.what, Variable) and capture.out and capture.what in self.assigned:
+                index = len(self.live_outs)
+                value = self.read(capture.what)
+                self.effect("result", value, leaves, index=index, variable=capture.what.name)
+                self.live_outs.append(capture.what)
+        self.values[self.alive] = goes_on
+        final = {variable: self.values[variable] for variable in self.changing if variable in self.values}
+        self.recurrences = Recurrences(self.graph, self.initial, final)
+        return self.recurrences.invariants()
+
+    def statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case ir.Assign(variable, value):
+                self.values[variable] = result = self.value(value)
+                self.graph.name(result, variable.name)
+            case ir.Store():
+                self.store(stmt)
+            case ir.Receive():
+                self.receive(stmt)
+            case ir.Send(stream, _, values, worked, guard):
+                self.send(stream, [self.value(v) for v in values], worked, guard)
+            case ir.Close(stream, _, guard):
+                self.on_stream("close", stream, self.guard(guard))
+            case ir.Ended(stream, _, target, guard):
+                condition = self.value(guard)
+                ended = self.on_stream("ended", stream, self.guard(guard), variable=target.name)
+                self.values[target] = self.kept(condition, ended, target)
+            case ir.Assert(condition, message, guard):
+                holds = self.graph.pure("eq", self.value(condition), ZERO, where=self.where)
+                failed = self.graph.pure("and", holds, self.guard(guard), where=self.where)
+                if failed != ZERO:
+                    self.effect("fail", failed, index=len(self.assertions))
+                    self.assertions.append(message)
+            case _:
+                raise AssertionError(f"not in the final form: {type(stmt).__name__}")
+
+    def receive(self, stmt: ir.Receive) -> None:
+        condition, guard = self.value(stmt.guard), self.guard(stmt.guard)
+        for position, target in enumerate(stmt.targets):
+            op = "try_recv" if stmt.worked is not None and position == 0 else "recv"
+            got = self.on_stream(op, stmt.stream, self.read(target), guard, variable=target.name)
+            self.values[target] = got
+            if stmt.worked is not None and position == 0:
+                guard = worked = replace(got, output=1)
+        if stmt.worked is not None:
+            self.values[stmt.worked] = self.kept(condition, worked, stmt.worked)
+
+    def send(self, stream: Stream, values: list[Value], worked: Variable | None, guarded: Expr) -> None:
+        condition, guard = self.value(guarded), self.guard(guarded)
+        for position, value in enumerate(values):
+            if worked is not None and position == 0:
+                guard = self.on_stream("try_send", stream, value, guard, variable=worked.name)
+            else:
+                self.on_stream("send", stream, value, guard)
+        if worked is not None:
+            self.values[worked] = self.kept(condition, guard, worked)
+
+    # --- The result
+
+    def result(self) -> DFG:
+        nodes, new = finish(self.graph, self.recurrences)
+        orders: list[Order] = []
+        for operations in self.operations.values():
+            orders += stream_orders([new[node] for node in operations])
+        for accesses in self.accesses.values():
+            needed = [replace(access, node=new[access.node]) for access in accesses if access.node in new]
+            orders += memory_orders(needed)
+        live_ins = _positions(operand.index for operand in _live_ins(nodes))
+        memories = _positions(node.memory for node in nodes if node.memory is not None)
+        return DFG(
+            self.kernel.name,
+            tuple(_renumber(node, live_ins, memories) for node in nodes),
+            tuple(orders),
+            tuple(self.port(stream, sends) for stream, sends in self.ports),
+            tuple(self.describe(array) for array, m in self.memories.items() if m in memories),
+            tuple(self.names[v] for i, v in enumerate(self.live_ins) if i in live_ins),
+            tuple(self.names[v] for v in self.live_outs),
+            tuple(self.assertions),
+        )
+
+    def port(self, stream: Stream, sends: bool) -> StreamPort:
+        name = self.names.get((stream, sends)) or self.names.get(stream) or stream.name
+        return StreamPort(name, sends, stream.size, stream.words)
+
+    def describe(self, array: Array) -> Memory:
+        capture = self.captured.get(array)
+        if array not in self.names:
+            self.names[array] = _unused(array.name, self.taken)
+            self.taken[self.names[array]] = None
+        into = capture is not None and capture.into
+        out = capture is not None and capture.out and array in self.stored
+        return Memory(self.names[array], array.size, into, out, array.initial)
+
+
+def _live_ins(nodes: Iterable[Node]) -> Iterator[LiveIn]:
+    for node in nodes:
+        for operand in node.operands:
+            found = operand.initial if isinstance(operand, Use) and operand.distance else operand
+            if isinstance(found, LiveIn):
+                yield found
+
+
+def _positions(numbers: Iterable[int]) -> dict[int, int]:
+    """New numbers, without gaps, for those that occur."""
+    return {number: position for position, number in enumerate(sorted(set(numbers)))}
+
+
+def _renumber(node: Node, live_ins: Mapping[int, int], memories: Mapping[int, int]) -> Node:
+    def leaf(value: Const | LiveIn) -> Const | LiveIn:
+        return LiveIn(live_ins[value.index]) if isinstance(value, LiveIn) else value
+
+    def operand(old: Operand) -> Operand:
+        if not isinstance(old, Use):
+            return leaf(old)
+        return replace(old, initial=leaf(old.initial)) if old.distance else old
+
+    memory = None if node.memory is None else memories[node.memory]
+    return replace(node, operands=tuple(operand(o) for o in node.operands), memory=memory)

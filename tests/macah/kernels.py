@@ -1,0 +1,288 @@
+"""Random kernels, built directly in the IR, and runs of them that can be compared.
+
+They never read what is unspecified, so that every correct transformation leaves their results alone.
+"""
+
+from __future__ import annotations
+
+import random
+
+from backend.dfg import Word
+from backend.run_dfg import run_dfg
+from macah import ir
+from macah.ir import Apply, Array, Assign, Const, Load, Read, Stream, Variable
+from macah.run import run_kernel
+from macah.todfg import host_names
+
+COMPARE = ("eq", "ne", "slt", "sle", "ult", "ule")
+BINARY = ("add", "add", "sub", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax", "absdiff")
+UNARY = ("neg", "not", "abs", "mov")
+NARROW = ("sext8", "sext16", "zext8", "zext16")
+SHIFTS = ("shl", "shr", "sar", "rotl")
+DIVISIONS = ("sdiv", "srem", "udiv", "urem")
+INTERESTING = (0, 1, 2, 3, 5, 7, 8, 31, 32, 63, 100, 255, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+INT = Word(0, 4, True)
+
+
+class Maker:
+    """Makes one random kernel: `wide` with 64-bit values, `flat` in the final form."""
+
+    def __init__(self, seed: int, *, flat: bool = False, wide: bool = False, divisions: bool = True) -> None:
+        self.random = random.Random(seed)
+        self.flat, self.wide, self.divisions = flat, wide, divisions
+        self.captured = [Variable(f"c{i}", self.bits()) for i in range(3)]
+        self.locals = [Variable(f"v{i}", self.bits()) for i in range(4)]
+        self.variables = [*self.captured, *self.locals]
+        self.arrays = [Array("a", (8,)), Array("b", (2, 4))]
+        if wide:
+            self.arrays.append(Array("w", (4,), ir.ElementType(64, True)))
+        self.table = Array("t", (4,), ir.ElementType(8, False), initial=(3, 1, 4, 1))
+        words = (INT, Word(8, 8, True), Word(16, 4, False)) if wide else (INT, Word(4, 4, False))
+        self.streams = [Stream("s", 4, (INT,)), Stream("p", 24, words)]
+        self.sinks = [Stream("o", 4, (INT,)), Stream("q", 24, words)]
+        self.fixed: list[Variable] = []  # loop counters: read but not assigned by random statements
+        self.labels: list[ir.Label] = []
+
+    def bits(self) -> int:
+        return self.random.choice((32, 64)) if self.wide else 32
+
+    # --- Expressions
+
+    def constant(self, bits: int) -> Const:
+        value = self.random.choice(INTERESTING)
+        if bits == 64 and self.random.random() < 0.5:
+            value = self.random.choice(
+                (value << 32 | self.random.choice(INTERESTING), -value & (1 << 64) - 1)
+            )
+        return Const(value, bits)
+
+    def leaf(self, bits: int) -> ir.Expr:
+        candidates = [v for v in (*self.variables, *self.fixed) if v.bits == bits]
+        if candidates and self.random.random() < 0.75:
+            return Read(self.random.choice(candidates))
+        return self.constant(bits)
+
+    def expr(self, depth: int, bits: int = 32) -> ir.Expr:
+        r, below = self.random, depth - 1
+        if depth == 0 or r.random() < 0.15:
+            return self.leaf(bits)
+        kinds = ["binary"] * 4 + ["compare", "unary", "narrow", "shift", "select", "load"]
+        kinds += ["divide"] if self.divisions else []
+        kinds += ["convert"] * 2 if self.wide else []
+        match r.choice(kinds):
+            case "binary":
+                return Apply(r.choice(BINARY), (self.expr(below, bits), self.expr(below, bits)), bits)
+            case "compare":
+                width = self.bits()
+                result = Apply(r.choice(COMPARE), (self.expr(below, width), self.expr(below, width)))
+                return result if bits == 32 else Apply("zext32", (result,), 64)
+            case "unary":
+                return Apply(r.choice(UNARY), (self.expr(below, bits),), bits)
+            case "narrow":
+                return Apply(r.choice(NARROW), (self.expr(below, bits),), bits)
+            case "shift":
+                count = self.expr(below) if r.random() < 0.5 else Const(r.choice(INTERESTING))
+                return Apply(r.choice(SHIFTS), (self.expr(below, bits), count), bits)
+            case "select":
+                arms = (self.expr(below, bits), self.expr(below, bits))
+                return Apply("select", (self.expr(below), *arms), bits)
+            case "divide":
+                return Apply(r.choice(DIVISIONS), (self.expr(below, bits), self.expr(below, bits)), bits)
+            case "convert" if bits == 64:
+                return Apply(r.choice(("sext32", "zext32")), (self.expr(below),), 64)
+            case "convert":
+                return Apply("trunc", (self.expr(below, 64),))
+            case _:
+                array = r.choice([a for a in (*self.arrays, self.table) if a.bits == bits] or [None])
+                return Load(array, self.index(array)) if array else self.leaf(bits)
+
+    def index(self, array: Array) -> tuple[ir.Expr, ...]:
+        """In range; sometimes constant."""
+        return tuple(
+            Const(self.random.randrange(n))
+            if self.random.random() < 0.4
+            else Apply("and", (self.expr(1), Const(n - 1)))
+            for n in array.shape
+        )
+
+    def guard(self) -> ir.Expr:
+        if not self.flat or self.random.random() < 0.4:
+            return ir.TRUE
+        if self.random.random() < 0.1:
+            return self.expr(1)
+        return Apply(self.random.choice(COMPARE), (self.expr(1), self.expr(1)))
+
+    # --- Statements
+
+    def simple(self) -> ir.Stmt:
+        r = self.random
+        match r.choice(("assign",) * 5 + ("store",) * 2 + ("receive", "send", "ended")):
+            case "assign":
+                variable = r.choice(self.variables)
+                return Assign(variable, self.expr(3, variable.bits))
+            case "store":
+                array = r.choice(self.arrays)
+                return ir.Store(array, self.index(array), self.expr(2, array.bits), self.guard())
+            case "receive":
+                stream = r.choice(self.streams)
+                targets = self.distinct([64 if w.size == 8 else 32 for w in stream.words])
+                if targets is None:
+                    return self.simple()
+                worked = self.distinct([32], targets)
+                return ir.Receive(stream, (), targets, worked and r.choice((worked[0], None)), self.guard())
+            case "send":
+                stream = r.choice(self.sinks)
+                values = tuple(self.expr(2, 64 if w.size == 8 else 32) for w in stream.words)
+                worked = self.distinct([32])
+                return ir.Send(stream, (), values, worked and r.choice((worked[0], None)), self.guard())
+            case _:
+                target = self.distinct([32])
+                return (
+                    ir.Ended(r.choice(self.streams), (), target[0], self.guard()) if target else self.simple()
+                )
+
+    def distinct(self, widths: list[int], without: tuple[Variable, ...] = ()) -> tuple[Variable, ...] | None:
+        left = [v for v in self.variables if v not in without]
+        found = []
+        for width in widths:
+            fitting = [v for v in left if v.bits == width]
+            if not fitting:
+                return None
+            found.append(self.random.choice(fitting))
+            left.remove(found[-1])
+        return tuple(found)
+
+    def body(self, size: int, depth: int) -> ir.Body:
+        result: list[ir.Stmt] = []
+        for _ in range(size):
+            if self.flat or depth == 0 or self.random.random() < 0.6:
+                result.append(self.simple())
+            else:
+                result.extend(self.structure(depth - 1))
+        return tuple(result)
+
+    def structure(self, depth: int) -> ir.Body:
+        r, size = self.random, 3
+        match r.choice(("if", "if", "while", "do", "block", "for", "leave")):
+            case "if":
+                orelse = self.body(r.randrange(3), depth)
+                return (ir.If(self.expr(2), self.body(size, depth), orelse),)
+            case "while":
+                return self.counted(lambda c: (ir.While(self.body(1, 0), *c),), self.body(size, depth))
+            case "do":
+                guard = self.guarded()
+                return self.counted(lambda c: (ir.DoWhile(c[1], c[0], guard),), self.body(size, depth))
+            case "for":
+                return (self.unrolled(depth),)
+            case "leave" if self.labels:
+                return (ir.If(self.expr(1), (ir.Leave(r.choice(self.labels)),)),)
+            case _:
+                label = ir.Label(f"l{len(self.labels)}")
+                self.labels.append(label)
+                body = self.body(size, depth)
+                self.labels.pop()
+                return (ir.Block(label, body),)
+
+    def guarded(self) -> ir.Expr:
+        return ir.TRUE if self.random.random() < 0.5 else self.expr(1)
+
+    def counted(self, loop, body: ir.Body) -> ir.Body:
+        """A loop of at most a few iterations; the counter steps first, whatever leaves the rest."""
+        count = Variable("count")
+        limit = Const(self.random.randrange(5))
+        step = Assign(count, Apply("add", (Read(count), Const(1))))
+        more = Apply("slt", (Read(count), limit))
+        if self.random.random() < 0.3:
+            more = Apply("and", (more, Apply("ne", (self.expr(1), self.expr(1)))))
+        return (Assign(count, Const(0)), *loop((more, (step, *body))))
+
+    def unrolled(self, depth: int) -> ir.Stmt:
+        i = Variable("i")
+        more = Apply("slt", (Read(i), Const(self.random.randrange(4))))
+        step = (Assign(i, Apply("add", (Read(i), Const(1)))),)
+        self.fixed.append(i)
+        body = self.body(2, min(depth, 1))
+        self.fixed.remove(i)
+        return ir.UnrolledFor((Assign(i, Const(0)),), (), more, body, step)
+
+    # --- Kernels
+
+    def kernel(self, size: int = 8, depth: int = 3) -> ir.Kernel:
+        leading = tuple(Assign(v, self.start(v)) for v in self.locals)
+        if self.flat:
+            body = (*leading, *self.loop(size))
+        else:
+            body = (*leading, *self.body(size, depth))
+        arrays = [ir.Capture(a, a.name + "[{0}]" * len(a.shape), "int", True, True) for a in self.arrays]
+        scalars = [ir.Capture(v, v.name, "int", True, True) for v in self.captured]
+        streams = [ir.StreamCapture(s, s.name) for s in (*self.streams, *self.sinks)]
+        return ir.Kernel("random", (*scalars, *arrays), tuple(streams), body)
+
+    def start(self, variable: Variable) -> ir.Expr:
+        same = [v for v in self.captured if v.bits == variable.bits]
+        if same and self.random.random() < 0.3:
+            return Read(self.random.choice(same))
+        return self.random.choice((Const(0, variable.bits), self.constant(variable.bits)))
+
+    def loop(self, size: int) -> ir.Body:
+        count = Variable("count")
+        self.fixed.append(count)
+        step = Assign(count, Apply("add", (Read(count), Const(1))))
+        more = Apply("slt", (Read(count), Const(self.random.randrange(6))))
+        other = Apply("ne", (self.expr(1), self.expr(1)))
+        condition = self.random.choice((more, Apply("and", (more, other))))
+        start = Assign(count, Const(0))
+        return (start, ir.DoWhile((*self.body(size, 0), step), condition))
+
+    def data(self) -> dict:
+        """Captured values and elements of streams to run the kernel with."""
+        r = self.random
+
+        def word(bits: int) -> int:
+            return r.choice((r.choice(INTERESTING), r.getrandbits(bits)))
+
+        return {
+            "scalars": {v.name: word(v.bits) for v in self.captured},
+            "arrays": {a.name: [word(a.bits) for _ in range(a.size)] for a in self.arrays},
+            "inputs": {
+                s.name: [tuple(word(8 * w.size) for w in s.words) for _ in range(r.randrange(12))]
+                for s in self.streams
+            },
+        }
+
+
+def outcome_of_graph(kernel: ir.Kernel, dfg, data: dict) -> dict:
+    """What a run of the kernel's graph leaves, as `outcome` gives it."""
+    names = host_names(kernel)
+    inputs = {
+        i: [word for element in data["inputs"].get(port.name, ()) for word in element]
+        for i, port in enumerate(dfg.streams)
+        if not port.sends
+    }
+    arrays = {c.what.name: name for name, c in names.items() if isinstance(c, ir.Capture)}
+    assert all(arrays[name] == name for name in arrays)
+    memories = {i: data["arrays"][m.name] for i, m in enumerate(dfg.memories) if m.captured_in}
+    run = run_dfg(dfg, [data["scalars"].get(name, 0) for name in dfg.live_ins], inputs, memories)
+    scalars = {name: data["scalars"].get(name, 0) for name in names if isinstance(names[name], ir.Capture)}
+    result = {
+        "scalars": {n: v for n, v in scalars.items() if isinstance(names[n].what, Variable)},
+        "arrays": {name: list(values) for name, values in data["arrays"].items()},
+        "outputs": {},
+    }
+    result["scalars"].update(zip(dfg.live_outs, run.live_outs, strict=True))
+    for i, memory in enumerate(dfg.memories):
+        if memory.captured_out:
+            result["arrays"][memory.name] = run.memories[i]
+    for i, port in enumerate(dfg.streams):
+        if port.sends and run.outputs[i]:
+            count = len(port.words)
+            words = run.outputs[i]
+            elements = [tuple(words[k : k + count]) for k in range(0, len(words), count)]
+            result["outputs"][port.name] = elements
+    return result
+
+
+def outcome(kernel: ir.Kernel, data: dict) -> dict:
+    """What a run of the kernel leaves."""
+    run = run_kernel(kernel, **data)
+    return {"scalars": run.scalars, "arrays": run.arrays, "outputs": run.outputs}
