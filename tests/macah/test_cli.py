@@ -124,22 +124,9 @@ def test_both_modes_give_the_same(total: Path, mode: str) -> None:
 def test_report_as_json(total: Path) -> None:
     kernels = json.loads(macahc("--report", "--json", total).stdout)["kernels"]
     assert [kernel["name"] for kernel in kernels] == ["total"]
-    for key in [
-        "file",
-        "line",
-        "operations",
-        "ii",
-        "mii",
-        "resource_mii",
-        "recurrence_mii",
-        "binding",
-        "schedule_length",
-        "selects",
-        "predicates",
-        "units_used",
-        "units",
-    ]:
-        assert key in kernels[0]
+    figures = {"file", "line", "operations", "ii", "mii", "resource_mii", "recurrence_mii", "binding"}
+    figures |= {"schedule_length", "selects", "predicates", "units_used", "units"}
+    assert figures <= set(kernels[0])
     assert kernels[0]["line"] == 5
     assert kernels[0]["ii"] >= kernels[0]["mii"] >= 1
 
