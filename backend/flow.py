@@ -117,6 +117,8 @@ class Flow:
     history: cython.double[::1]
     busy: cython.int[::1]
     weary: cython.double[::1]
+    grudge: cython.double[::1]
+    order_grudge: cython.double[::1]
     length: cython.int[::1]
     steps: cython.int[::1]
     cost: cython.double[::1]
@@ -164,6 +166,8 @@ class Flow:
         self.history = array("d", [0.0]) * (t.resources * interval)
         self.busy = array("i", [0]) * (t.units * interval)
         self.weary = array("d", [0.0]) * (t.units * interval)
+        self.grudge = array("d", [BROKEN]) * (self.edges + 1)
+        self.order_grudge = array("d", [BROKEN]) * (len(problem.before) + 1)
         self.length = array("i", [-1]) * (self.edges + 1)
         self.steps = array("i", [0]) * (self.stride * self.edges + 1)
         size = (layers + 1) * t.resources
@@ -564,7 +568,7 @@ class Flow:
                     self.sums[i * WIDEST + k] += cost[layer * size + q]
                 else:
                     lack = 20 if q < 0 else self.gap[self.basin[q] * size + root] - layer
-                    self.sums[i * WIDEST + k] += BROKEN + 2.0 * (lack if lack < 20 else 20)
+                    self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (lack if lack < 20 else 20)
 
     @cython.cfunc
     def flood_backward(self, e: cython.int, first: cython.int, last: cython.int, n: cython.int) -> cython.void:
@@ -664,7 +668,7 @@ class Flow:
                     self.sums[i * WIDEST + k] += cost[layer * size + q]
                 else:
                     lack = 20 if q < 0 or goal < 0 else self.gap[self.basin[goal] * size + q] - layer
-                    self.sums[i * WIDEST + k] += BROKEN + 2.0 * (lack if lack < 20 else 20)
+                    self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (lack if lack < 20 else 20)
 
     @cython.cfunc
     def window(self, n: cython.int) -> cython.int:
@@ -744,7 +748,7 @@ class Flow:
             if self.before[e] != self.after[e]:
                 lack += s - self.start[self.after[e]] if self.before[e] == n else self.start[self.before[e]] - s
             if lack > 0:
-                price += BROKEN + 2.0 * lack
+                price += self.order_grudge[e] + 2.0 * lack
         return price
 
     @cython.cfunc
@@ -778,7 +782,7 @@ class Flow:
                 if avail >= need:
                     self.sums[i * WIDEST + k] += 0.5 * need + 0.5 * avail
                 else:
-                    self.sums[i * WIDEST + k] += BROKEN + 2.0 * (need - avail if need - avail < 20 else 20)
+                    self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (need - avail if need - avail < 20 else 20)
                 avail += 1 if forward else -1
 
     @cython.cfunc
@@ -834,7 +838,7 @@ class Flow:
                     or self.gap[self.basin[q] * self.resources + r]
                     > self.distance[e] * self.interval - self.latency[self.code[n] * self.units + u] + 1
                 ):
-                    price += 2.0 * BROKEN
+                    price += 2.0 * self.grudge[e]
         return price
 
     def relocate(self, n: cython.int) -> None:
@@ -966,6 +970,15 @@ class Flow:
         for k in range(self.units * self.interval):
             if self.busy[k] > 1:
                 self.weary[k] += 0.8 * (self.busy[k] - 1)
+        for k in range(self.edges):
+            if self.length[k] < 0:
+                self.grudge[k] += 3.0
+        for k in range(len(self.order_grudge) - 1):
+            if (
+                self.start[self.before[k]] + self.order_delay[k]
+                > self.start[self.after[k]] + self.order_distance[k] * self.interval
+            ):
+                self.order_grudge[k] += 3.0
         self.present = min(self.present * growth, 10.0)
 
     def pick(self, below: cython.int) -> int:
