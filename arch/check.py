@@ -1,0 +1,103 @@
+"""What has to hold of every structural model, whatever it was made from."""
+
+from __future__ import annotations
+
+from .fabric import RESULT_FAR, Fabric, Kind, Unit
+from .ops import MEMORY_OPS, OPS, WIDE_OPS
+
+
+def check_fabric(fabric: Fabric) -> None:
+    """Assert the invariants of `fabric`; reachability is asserted between all units."""
+    assert fabric.width >= 2 and fabric.max_interval >= 1 and fabric.name
+    _check_ids(fabric)
+    _check_edges(fabric)
+    owners: dict[int, str] = {}
+    for unit in fabric.units:
+        _check_unit(fabric, unit)
+        for id in {*unit.operands, *(r for outputs in unit.results.values() for r in outputs)}:
+            assert id not in owners, f"{fabric.resources[id].name} is in two units"
+            owners[id] = unit.name
+    for resource in fabric.resources:
+        if resource.kind in (Kind.OPERAND, Kind.RESULT):
+            assert resource.id in owners, f"{resource.name} belongs to no unit"
+    _check_memories(fabric)
+    _check_wires(fabric)
+    _check_reachability(fabric)
+
+
+def _check_ids(fabric: Fabric) -> None:
+    for things in (fabric.tiles, fabric.units, fabric.resources, fabric.memories):
+        assert [thing.id for thing in things] == list(range(len(things)))
+    for group in (fabric.units, fabric.resources, fabric.memories):
+        assert all(0 <= thing.tile < len(fabric.tiles) for thing in group)
+        names = [thing.name for thing in group]
+        assert len(set(names)) == len(names), "two have one name"
+    places = [(tile.row, tile.column) for tile in fabric.tiles]
+    assert len(set(places)) == len(places), "two tiles in one place"
+
+
+def _check_edges(fabric: Fabric) -> None:
+    for resource in fabric.resources:
+        name = resource.name
+        assert len(set(resource.sources)) == len(resource.sources), f"{name} selects a resource twice"
+        assert all(0 <= source < len(fabric.resources) for source in resource.sources), name
+        kinds = {fabric.resources[source].kind for source in resource.sources}
+        assert Kind.OPERAND not in kinds, f"{name} reads an operand"
+        if resource.kind is Kind.RESULT:
+            assert not resource.sources, f"{name} is a result and selects"
+        else:
+            assert set(resource.sources) - {resource.id}, f"{name} has nothing to select"
+        if resource.kind is not Kind.OPERAND:
+            assert set(fabric.sinks[resource.id]) - {resource.id}, f"nothing reads {name}"
+
+
+def _check_unit(fabric: Fabric, unit: Unit) -> None:
+    assert unit.latency and unit.latency.keys() == unit.results.keys(), unit.name
+    assert len(set(unit.operands)) == len(unit.operands), unit.name
+    assert all(fabric.resources[operand].kind is Kind.OPERAND for operand in unit.operands), unit.name
+    for name, latency in unit.latency.items():
+        assert name in OPS and name not in WIDE_OPS, f"{unit.name}: unknown operation {name}"
+        assert latency >= 1, f"{unit.name}: {name} takes no time"
+        assert OPS[name].arity <= len(unit.operands), f"{unit.name}: too few operands for {name}"
+        results = unit.results[name]
+        assert len(results) == OPS[name].outputs == len(set(results)), f"{unit.name}: results of {name}"
+        assert all(fabric.resources[result].kind is Kind.RESULT for result in results), unit.name
+        assert (name in MEMORY_OPS) == (unit.memory is not None), f"{unit.name}: {name}"
+
+
+def _check_memories(fabric: Fabric) -> None:
+    ports = [port for memory in fabric.memories for port in memory.ports]
+    assert len(set(ports)) == len(ports), "a port of two memories"
+    assert set(ports) == {unit.id for unit in fabric.units if unit.memory is not None}
+    for memory in fabric.memories:
+        assert memory.words >= 1 and memory.ports, memory.name
+        assert all(fabric.units[port].memory == memory.id for port in memory.ports), memory.name
+
+
+def _check_wires(fabric: Fabric) -> None:
+    """No way through wires alone leads back: every loop has a register."""
+    done: set[int] = set()
+    for start in (resource.id for resource in fabric.resources if resource.kind is Kind.WIRE):
+        stack: list[tuple[int, bool]] = [(start, False)]
+        open_: set[int] = set()
+        while stack:
+            here, leave = stack.pop()
+            if leave:
+                open_.discard(here)
+                done.add(here)
+                continue
+            assert here not in open_, f"a combinational loop through {fabric.resources[here].name}"
+            if here in done:
+                continue
+            open_.add(here)
+            stack.append((here, True))
+            wires = [s for s in fabric.resources[here].sources if fabric.resources[s].kind is Kind.WIRE]
+            stack += [(source, False) for source in wires if source not in done]
+
+
+def _check_reachability(fabric: Fabric) -> None:
+    for unit in fabric.units:
+        if not any(unit.results.values()):
+            continue
+        for other, distance in zip(fabric.units, fabric.distances[unit.id], strict=True):
+            assert distance < RESULT_FAR, f"no way from {unit.name} to {other.name}"

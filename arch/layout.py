@@ -1,0 +1,167 @@
+"""Checked description -> structural model: lays out tiles and resources, then connects them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .fabric import Fabric, Kind, MemoryBank, Resource, Tile, Unit
+from .ops import OPS
+from .tables import Table
+
+
+@dataclass(frozen=True)
+class UnitKind:
+    """A function unit: latencies by operation, in groups that share result ports."""
+
+    name: str
+    operands: int
+    groups: tuple[tuple[str, dict[str, int]], ...]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Equipment of those tiles that the pattern selects."""
+
+    name: str
+    pattern: Table
+    every: tuple[int, int]
+    first: tuple[int, int]
+    checkerboard: bool
+    border: bool
+    registers: int
+    units: tuple[UnitKind, ...]
+    memory: tuple[int, tuple[UnitKind, ...]] | None
+
+    def covers(self, row: int, column: int, rows: int, columns: int) -> bool:
+        down, right = row - self.first[0], column - self.first[1]
+        return (
+            (not self.border or row in (0, rows - 1) or column in (0, columns - 1))
+            and (not self.checkerboard or (down + right) % 2 == 0)
+            and down % self.every[0] == 0
+            and right % self.every[1] == 0
+        )
+
+
+@dataclass(frozen=True)
+class Description:
+    """A checked file."""
+
+    name: str
+    width: int
+    max_interval: int
+    rows: int
+    columns: int
+    layers: tuple[Layer, ...]
+    steps: tuple[tuple[str, int, int], ...]
+    wrap: bool
+
+
+class Layout:
+    """Lays out the tiles, then the resources, then connects them."""
+
+    def __init__(self, description: Description) -> None:
+        self.d = description
+        self.names: list[tuple[str, Kind, int]] = []
+        self.sources: dict[int, tuple[int, ...]] = {}
+        self.tiles: list[Tile] = []
+        self.units: list[Unit] = []
+        self.memories: list[MemoryBank] = []
+
+    def build(self, digest: str) -> Fabric:
+        d = self.d
+        registers: list[list[int]] = []
+        for row in range(d.rows):
+            for column in range(d.columns):
+                registers.append(self._tile(row, column))
+        outgoing: list[list[int]] = [[] for _ in self.tiles]
+        incoming: list[list[int]] = [[] for _ in self.tiles]
+        for tile in self.tiles:
+            for name, there in self._links(tile):
+                link = self._add(f"{_prefix(tile)}.{name}", Kind.REGISTER, tile.id)
+                outgoing[tile.id].append(link)
+                incoming[there].append(link)
+        for tile in self.tiles:
+            self._connect(tile.id, registers[tile.id], outgoing[tile.id], incoming[tile.id])
+        resources = tuple(
+            Resource(id, name, kind, tile, self.sources.get(id, ()))
+            for id, (name, kind, tile) in enumerate(self.names)
+        )
+        name = f"{d.name}{d.rows}x{d.columns}"
+        tiles, units, memories = tuple(self.tiles), tuple(self.units), tuple(self.memories)
+        return Fabric(name, d.width, d.max_interval, tiles, units, resources, memories, digest)
+
+    def _add(self, name: str, kind: Kind, tile: int) -> int:
+        self.names.append((name, kind, tile))
+        return len(self.names) - 1
+
+    def _tile(self, row: int, column: int) -> list[int]:
+        """Add a tile with its units and return its registers."""
+        layers = [layer for layer in self.d.layers if layer.covers(row, column, self.d.rows, self.d.columns)]
+        tile = Tile(len(self.tiles), "+".join(layer.name for layer in layers), row, column)
+        self.tiles.append(tile)
+        taken: set[str] = set()
+        for layer in layers:
+            for kind in (*layer.units, *(layer.memory[1] if layer.memory else ())):
+                if kind.name in taken:
+                    raise layer.pattern.error(
+                        f"tile {_prefix(tile)} gets unit '{kind.name}' twice, from layer '{layer.name}' too"
+                    )
+                taken.add(kind.name)
+            for kind in layer.units:
+                self._unit(tile, kind, None)
+            if layer.memory:
+                bank = len(self.memories)
+                ports = tuple(self._unit(tile, kind, bank) for kind in layer.memory[1])
+                name = f"{_prefix(tile)}.memory"
+                self.memories.append(MemoryBank(bank, name, tile.id, layer.memory[0], ports))
+        count = sum(layer.registers for layer in layers)
+        return [self._add(f"{_prefix(tile)}.r{k}", Kind.REGISTER, tile.id) for k in range(count)]
+
+    def _unit(self, tile: Tile, kind: UnitKind, memory: int | None) -> int:
+        """Add a unit, its operands, and for each group of operations the results that they share."""
+        prefix = f"{_prefix(tile)}.{kind.name}"
+        operands = tuple(
+            self._add(f"{prefix}.{letter}", Kind.OPERAND, tile.id) for letter in "abc"[: kind.operands]
+        )
+        latency: dict[str, int] = {}
+        results: dict[str, tuple[int, ...]] = {}
+        for group, members in kind.groups:
+            count = max(OPS[op].outputs for op in members)
+            shared = [
+                self._add(f"{prefix}.{group}" + (str(k) if k else ""), Kind.RESULT, tile.id)
+                for k in range(count)
+            ]
+            latency |= members
+            results |= {op: tuple(shared[: OPS[op].outputs]) for op in members}
+        id = len(self.units)
+        self.units.append(Unit(id, prefix, tile.id, latency, operands, results, memory))
+        return id
+
+    def _links(self, tile: Tile) -> Iterable[tuple[str, int]]:
+        """The tile's outgoing links: name and target."""
+        rows, columns = self.d.rows, self.d.columns
+        for name, down, right in self.d.steps:
+            row, column = tile.row + down, tile.column + right
+            if self.d.wrap:
+                row, column = row % rows, column % columns
+            if 0 <= row < rows and 0 <= column < columns and (row, column) != (tile.row, tile.column):
+                yield name, row * columns + column
+
+    def _connect(self, tile: int, registers: list[int], outgoing: list[int], incoming: list[int]) -> None:
+        """Operands read links and registers; registers read results too, and themselves to hold."""
+        units = [unit for unit in self.units if unit.tile == tile]
+        results = list(
+            dict.fromkeys(r for unit in units for outputs in unit.results.values() for r in outputs)
+        )
+        for unit in units:
+            for operand in unit.operands:
+                self.sources[operand] = (*incoming, *registers)
+        for register in registers:
+            self.sources[register] = (*results, *incoming, *registers)
+        for link in outgoing:
+            self.sources[link] = (*results, *incoming, *registers, link)
+
+
+def _prefix(tile: Tile) -> str:
+    return f"r{tile.row}c{tile.column}"

@@ -1,0 +1,154 @@
+"""Architecture files: what they mean, and that malformed ones are refused at the right line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arch.check import check_fabric
+from arch.describe import ArchitectureError, load_fabric, shipped
+from arch.fabric import Fabric, Kind
+
+GRID = """\
+name = "small"
+rows = 2
+columns = 3
+[links]
+neighbours = true
+[[layer]]
+name = "compute"
+registers = 2
+[[layer.unit]]
+name = "alu"
+operands = 3
+does = { alu = 1, mul = 2 }
+"""
+
+
+def load(tmp_path: Path, text: str, size: str = "") -> Fabric:
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    return load_fabric(f"{path}{size}")
+
+
+@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("size", ["", ":2x2", ":2x5", ":3x3", ":4x4", ":8x8", ":16x16"])
+def test_shipped_fabrics_are_sound(name: str, size: str) -> None:
+    check_fabric(load_fabric(name + size))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("rows", range(2, 17))
+def test_shipped_fabrics_are_sound_in_every_size(name: str, rows: int) -> None:
+    for columns in range(2, 17):
+        check_fabric(load_fabric(f"{name}:{rows}x{columns}"))
+
+
+def test_short_and_long_names_mean_the_same() -> None:
+    assert load_fabric("grid4x4") == load_fabric("grid:4x4")
+    assert load_fabric("grid") == load_fabric("grid8x8")
+    assert load_fabric("grid").name == "grid8x8"
+    assert load_fabric("grid").digest != load_fabric("grid9x9").digest
+
+
+@pytest.mark.parametrize(("size", "banks"), [("4x4", 4), ("8x8", 20)])
+def test_the_grid_has_memories_and_operations_all_over(size: str, banks: int) -> None:
+    fabric = load_fabric(f"grid{size}")
+    assert len(fabric.memories) >= banks
+    assert all(memory.words == 2048 and len(memory.ports) == 2 for memory in fabric.memories)
+    assert fabric.latency("load") == 2 and fabric.latency("store") == 1
+    assert fabric.latency("mul") == 2 and fabric.latency("sdiv") == 8 and fabric.latency("recv") == 1
+    assert len(fabric.units_for("muladd")) == len(fabric.tiles)
+
+
+def test_a_unit_reaches_itself_in_one_cycle_and_a_neighbour_in_one() -> None:
+    fabric = load_fabric("grid4x4")
+    alu = {fabric.units[u].tile: u for u in fabric.units_for("add")}
+    assert fabric.distance(alu[5], alu[5]) == 1
+    assert fabric.distance(alu[5], alu[6]) == 1
+    assert fabric.distance(alu[0], alu[15]) == 6
+
+
+def test_links_lead_to_existing_tiles_only(tmp_path: Path) -> None:
+    fabric = load(tmp_path, GRID)
+    registers = [r.name for r in fabric.resources if r.kind is Kind.REGISTER and r.tile == 0]
+    assert registers == ["r0c0.r0", "r0c0.r1", "r0c0.east", "r0c0.south"]
+    check_fabric(fabric)
+
+
+@pytest.mark.parametrize(
+    ("links", "tiles"),
+    [
+        ("neighbours = true", {1, 4}),
+        ("diagonals = true", {5}),
+        ("hops = true", {2, 8}),
+        ("neighbours = true\nwrap = true", {1, 3, 4, 12}),
+        ("neighbours = true\nwords = 2", {1, 4}),
+    ],
+)
+def test_links_of_a_corner(tmp_path: Path, links: str, tiles: set[int]) -> None:
+    fabric = load(tmp_path, GRID.replace("neighbours = true", links), ":4x4")
+    corner = {r.id for r in fabric.resources if r.tile == 0 and r.kind is Kind.REGISTER}
+    operands = {o for unit in fabric.units for o in unit.operands}
+    readers = {fabric.resources[o].tile for o in operands if corner & set(fabric.resources[o].sources)}
+    assert readers - {0} == tiles
+
+
+def test_results_are_shared_within_an_entry_of_does(tmp_path: Path) -> None:
+    unit = load(tmp_path, GRID).units[0]
+    assert unit.results["add"] == unit.results["xor"] != unit.results["mul"] == unit.results["muladd"]
+    assert unit.latency["add"] == 1 and unit.latency["umulh"] == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ('name = "small"', "name = ", 1, "not TOML"),
+        ('name = "small"', 'name = "two words"', 1, "must be a name"),
+        ('name = "small"', "name = 3", 1, "'name' must be a string"),
+        ("rows = 2\n", "", 0, "missing key 'rows'"),
+        ("rows = 2", "rows = 1", 2, "from 2 to 64"),
+        ("rows = 2", "rows = 2\nrow = 2", 3, "unknown key 'row'"),
+        ("rows = 2", "rows = true", 2, "'rows' must be a whole number"),
+        ("rows = 2", "rows = 2\nwidth = 16", 3, "'width'"),
+        ("neighbours = true", "neighbours = 1", 5, "true or false"),
+        ("neighbours = true", "neighbors = true", 5, "unknown key 'neighbors'"),
+        ("neighbours = true", "neighbours = true\nbus = 1", 6, "unknown key 'bus'"),
+        ("neighbours = true", "", 4, "neither 'neighbours'"),
+        ("registers = 2", "registers = 2\nwhere = { border = true, row = 3 }", 9, "unknown key 'row'"),
+        ("registers = 2", "registers = -1", 8, "from 0 to 64"),
+        ("operands = 3", "operands = 2", 12, "'select' has 3 operands"),
+        ("alu = 1, mul", "alu = 1, add = 1, mul", 12, "does 'add' twice"),
+        ("alu = 1, mul", "alu = 0, mul", 12, "from 1 to 64"),
+        ("alu = 1, mul", "alu = 1, fma", 12, "neither an operation nor a class"),
+        ("alu = 1, mul", "alu = 1, load", 12, "belongs to a memory"),
+        ("alu = 1, mul", "alu = 1, sext32", 12, "neither an operation nor a class"),
+        ("does = { alu = 1, mul = 2 }", "", 9, "does nothing"),
+        ("[[layer.unit]]", "[layer.memory]\nwords = 4\nports = 0\n[[layer.unit]]", 11, "'ports' is 0"),
+    ],
+)
+def test_malformed_files_are_refused(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    assert old in GRID
+    with pytest.raises(ArchitectureError) as caught:
+        load(tmp_path, GRID.replace(old, new))
+    assert message in caught.value.message
+    assert caught.value.line == line
+    assert caught.value.file == str(tmp_path / "a.toml")
+
+
+def test_contradictory_layers_are_refused(tmp_path: Path) -> None:
+    again = '[[layer]]\nname = "{}"\n[[layer.unit]]\nname = "alu"\noperands = 2\ndoes = {{ io = 1 }}\n'
+    with pytest.raises(ArchitectureError, match=r"a\.toml:14: two layers have the name 'compute'"):
+        load(tmp_path, GRID + again.format("compute"))
+    with pytest.raises(ArchitectureError, match="tile r0c0 gets unit 'alu' twice"):
+        load(tmp_path, GRID + again.format("more"))
+
+
+@pytest.mark.parametrize(
+    "name", ["grid:1x4", "grid4x65", "nothing", "nothing:4x4", "no/such.toml", "/", "", "\0"]
+)
+def test_names_that_mean_nothing_are_refused(name: str) -> None:
+    with pytest.raises(ArchitectureError):
+        load_fabric(name)
