@@ -1,0 +1,102 @@
+"""Declarations: the stream type and the marks of shiftable dimensions."""
+
+from __future__ import annotations
+
+from macah.lexer import MacahToken
+from macah.syntax import StreamType
+from macah.translate_text import Source, Span
+
+_OUTSIDE = frozenset(
+    {"CONST", "VOLATILE", "_ATOMIC", "AUTO", "REGISTER", "STATIC", "EXTERN", "TYPEDEF", "_THREAD_LOCAL"}
+    | {"INLINE", "_NORETURN"}
+)
+_TAGGED = frozenset({"STRUCT", "UNION", "ENUM"})
+_BASIC = frozenset(
+    {
+        "VOID",
+        "_BOOL",
+        "CHAR",
+        "SHORT",
+        "INT",
+        "LONG",
+        "FLOAT",
+        "DOUBLE",
+        "_COMPLEX",
+        "SIGNED",
+        "UNSIGNED",
+        "__INT128",
+    }
+)
+
+
+def stream_of(element: str) -> tuple[str, str]:
+    """What stands before and behind an element type to make it a stream's.
+
+    A line marker must not come between the parentheses of a macro.
+    """
+    if "\n" in element:
+        return "__typeof__(", " (**)(macah_stream *))"
+    return "MACAH_STREAM(", ")"
+
+
+def replace_stream_type(source: Source, node: StreamType, within: Span) -> None:
+    """`const short stream s` becomes `const MACAH_STREAM(short) s`."""
+    at = source.index_at(node.coord, within)
+    assert at is not None, node.coord
+    first, moved = _specifiers(source, at)
+    opening, stop, end = source.tokens[first], source.tokens[at - 1].end, source.tokens[at].end
+    before, behind = stream_of(source.text[opening.start : stop])
+    outside = "".join(f"{t.value} " for t in moved)
+    source.replace((opening.start, opening.end), f"{outside}{before}{opening.value}")
+    for token in moved:
+        source.replace((token.start, token.end), "")
+    blank = not source.text[stop : source.tokens[at].start].strip(" \t")
+    source.replace((stop if blank else source.tokens[at].start, end), behind)
+
+
+def unmark_dimensions(source: Source) -> None:
+    """`[^N^]` becomes `[N]`."""
+    for before, token in zip(source.tokens, source.tokens[1:], strict=False):
+        opens = before.type == "LBRACKET" and token.type == "XOR"
+        if opens or token.type == "SHIFTABLE_END":
+            source.replace((token.start, token.end), "")
+
+
+def _specifiers(source: Source, at: int) -> tuple[int, list[MacahToken]]:
+    """The first token of the element type before token `at`, and those in it that qualify the stream."""
+    tokens = source.tokens
+    outside: list[MacahToken] = []
+    first, index, named = at, at - 1, False
+    while index >= 0:
+        token = tokens[index]
+        if token.type in _OUTSIDE:
+            outside.append(token)
+        elif token.type in _BASIC:
+            first, named = index, True
+        elif named:
+            break
+        elif token.type == "RBRACE":
+            brace = _opening(tokens, index)
+            first = index = brace - 1 if tokens[brace - 1].type in _TAGGED else brace - 2
+            named = True
+        elif token.type == "RPAREN":
+            first = index = _opening(tokens, index) - 1
+            named = True
+        elif token.type in {"ID", "TYPEID"}:
+            first = index = index - 1 if tokens[index - 1].type in _TAGGED else index
+            named = True
+        else:
+            break
+        index -= 1
+    return first, [t for t in reversed(outside) if t.start > tokens[first].start]
+
+
+def _opening(tokens: list[MacahToken], index: int) -> int:
+    """The bracket that the closing one at `index` belongs to."""
+    depth = 0
+    while True:
+        kind = tokens[index].type
+        depth += (kind in {"RBRACE", "RPAREN"}) - (kind in {"LBRACE", "LPAREN"})
+        if depth == 0:
+            return index
+        index -= 1

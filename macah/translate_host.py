@@ -1,0 +1,137 @@
+"""Kernel blocks in host code: pack what the kernel captures into words, run it, unpack what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pycparser import c_ast
+
+from backend.dfg import DFG
+from macah import ir
+from macah.program import KernelSite, walk
+from macah.todfg import host_names
+
+if TYPE_CHECKING:
+    from macah.translate_walk import Translator
+
+_WORD = "__UINT32_TYPE__"
+_WIDE = "unsigned long long"
+
+
+@dataclass(frozen=True)
+class HostKernel:
+    """A kernel as the host sees it: where it stands, what it captures, and the graph that runs."""
+
+    site: KernelSite
+    kernel: ir.Kernel
+    dfg: DFG
+
+
+def kernel_call(translator: Translator, index: int, kernel: HostKernel) -> str:
+    """The block that runs kernel number `index` in place of its source."""
+    start = translator.place(kernel.site.node)[0]
+    used = {n.name for n in walk(kernel.site.node) if isinstance(n, c_ast.ID)}
+    mentions = [f"(void){name};" for name in sorted(used & translator.scopes.local_names)]
+    lines = [" ".join(mentions)] if mentions else []
+    lines += _call(index, kernel)
+    # As in a system header, the compiler shall be silent: copying indeterminate values is no mistake here.
+    marker = translator.source.marker(start).rstrip("\n") + " 3\n"
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"{marker}/* kernel {kernel.site.name} */ {{\n{body}}}"
+
+
+def _call(index: int, kernel: HostKernel) -> Iterator[str]:
+    dfg = kernel.dfg
+    names = host_names(kernel.kernel)
+
+    def captured(name: str) -> ir.Capture:
+        capture = names[name]
+        assert isinstance(capture, ir.Capture), name
+        return capture
+
+    live_ins = [_packed(captured(name), ()) for name in dfg.live_ins]
+    yield from _array(f"const {_WORD} macah_in", live_ins)
+    if dfg.live_outs:
+        yield f"{_WORD} macah_out[{len(dfg.live_outs)}];"
+    handles = []
+    for port in dfg.streams:
+        stream = names[port.name]
+        assert isinstance(stream, ir.StreamCapture), port.name
+        handles.append(f"(macah_stream *)({stream.source})")
+    yield from _array("macah_stream *const macah_streams", handles)
+    buffers = []
+    for m, memory in enumerate(dfg.memories):
+        used = memory.captured_in or memory.captured_out
+        buffers.append(f"macah_m{m}" if used else "0")
+        if used:
+            yield f"{_WORD} macah_m{m}[{memory.words}];"
+        if memory.captured_in:
+            capture = captured(memory.name)
+            yield _for_each(capture, f"macah_m{m}[macah_k] = {_packed(capture, _indices(capture))};")
+    yield from _array(f"{_WORD} *const macah_memories", buffers)
+    given = {"in": live_ins, "out": dfg.live_outs, "streams": handles, "memories": buffers}
+    arguments = [f"macah_{name}" if values else "0" for name, values in given.items()]
+    yield f"macah_run_kernel({index}, {', '.join(arguments)});"
+    for position, name in enumerate(dfg.live_outs):
+        yield _unpacked(captured(name), (), f"macah_out[{position}]")
+    for m, memory in enumerate(dfg.memories):
+        if memory.captured_out:
+            capture = captured(memory.name)
+            yield _for_each(capture, _unpacked(capture, _indices(capture), f"macah_m{m}[macah_k]"))
+
+
+def _array(declaration: str, values: list[str]) -> Iterator[str]:
+    if values:
+        yield f"{declaration}[{len(values)}] = {{{', '.join(values)}}};"
+
+
+def _indices(capture: ir.Capture) -> tuple[str, ...]:
+    assert isinstance(capture.what, ir.Array)
+    return tuple(f"macah_i{d}" for d in range(len(capture.what.shape)))
+
+
+def _for_each(capture: ir.Capture, statement: str) -> str:
+    """Loops over an array's elements in row-major order; `macah_k` counts them."""
+    assert isinstance(capture.what, ir.Array)
+    loops = "".join(
+        f"for ({_WORD} macah_i{d} = 0; macah_i{d} < {extent}; macah_i{d}++) "
+        for d, extent in enumerate(capture.what.shape)
+    )
+    return f"{{ {_WORD} macah_k = 0; {loops}{{ {statement} macah_k++; }} }}"
+
+
+def _lvalue(capture: ir.Capture, indices: tuple[str, ...]) -> str:
+    source = capture.source
+    for number, index in enumerate(indices):
+        source = source.replace(f"{{{number}}}", index)
+    return source
+
+
+def _half(capture: ir.Capture) -> int | None:
+    """Which half of a 64-bit value is captured: 0 the low one, 1 the high one, None: it is no half."""
+    half: int | None = getattr(capture, "half", None)
+    return half
+
+
+def _packed(capture: ir.Capture, indices: tuple[str, ...]) -> str:
+    """The word that stands for a captured value; C's conversions extend narrower types as words want it."""
+    value = f"({_lvalue(capture, indices)})"
+    match _half(capture):
+        case None:
+            return f"({_WORD}){value}"
+        case half:
+            return f"({_WORD})(({_WIDE}){value} >> {32 * half})"
+
+
+def _unpacked(capture: ir.Capture, indices: tuple[str, ...], word: str) -> str:
+    """The assignment of a word to what was captured."""
+    target = _lvalue(capture, indices)
+    match _half(capture):
+        case None:
+            value = word
+        case half:
+            kept = f"({_WIDE})({target}) & {0xFFFFFFFF << 32 * (1 - half):#x}ull"
+            value = f"(({kept}) | ({_WIDE}){word} << {32 * half})"
+    return f"{target} = ({capture.type}){value};"
