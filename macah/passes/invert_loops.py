@@ -1,0 +1,92 @@
+"""Turns every `while` into `if (c) do … while (c)`.
+
+    while (before, i < n) { body }
+
+becomes
+
+    before; do { body; before } while (i < n)   run at all iff i < n
+
+and where constants show that the loop runs at least once, or never, the guard says so:
+
+    i = 0; while (i < 16) { body }      becomes      i = 0; do { body } while (i < 16)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from arch.ops import COMPARISONS, evaluate
+from macah import ir
+from macah.ir import Apply, Assign, Body, Const, Expr, Stmt, Variable
+from macah.walk import bodies, map_bodies, replace_reads, targets, written
+
+_Known = dict[Variable, Const]
+
+
+def invert_loops(kernel: ir.Kernel) -> ir.Kernel:
+    """Remove every `While`; see the module for an example."""
+    return replace(kernel, body=_body(kernel.body, {}))
+
+
+def _body(body: Body, known: _Known) -> Body:
+    """A body without `While`; `known` are constants at its start, and is changed to those at its end."""
+    result: list[Stmt] = []
+    for stmt in body:
+        result.extend(_statement(stmt, known))
+    return tuple(result)
+
+
+def _statement(stmt: Stmt, known: _Known) -> Body:
+    match stmt:
+        case Assign(variable, value):
+            _forget(known, (variable,))
+            constant = _constant(value, known)
+            if constant is not None:
+                known[variable] = constant
+            return (stmt,)
+        case ir.While():
+            return _invert(stmt, known)
+        case ir.DoWhile():
+            return _do_while(stmt.body, stmt, known)
+        case _:
+            _forget(known, targets(stmt))
+            inner = map_bodies(stmt, lambda body: _body(body, dict(known)))
+            for body in bodies(stmt):
+                _forget(known, written(body))
+            return (inner,)
+
+
+def _invert(stmt: ir.While, known: _Known) -> Body:
+    before = _body(stmt.before, known)
+    loop = ir.DoWhile((*stmt.body, *stmt.before), stmt.condition, stmt.condition, stmt.where)
+    return (*before, *_do_while(loop.body, loop, known))
+
+
+def _do_while(body: Body, loop: ir.DoWhile, known: _Known) -> Body:
+    guard = _constant(loop.guard, known)
+    if guard is not None and not guard.value:
+        return ()
+    _forget(known, written(body))
+    inner = _body(body, dict(known))
+    return (replace(loop, body=inner, guard=loop.guard if guard is None else ir.TRUE),)
+
+
+def _forget(known: _Known, variables: Iterable[Variable]) -> None:
+    for variable in variables:
+        known.pop(variable, None)
+
+
+def _constant(expr: Expr, known: _Known) -> Const | None:
+    """The value of an expression, if it follows from constants."""
+    match replace_reads(expr, known):
+        case Const() as value:
+            return value
+        case Apply(op, args, bits):
+            values = [_constant(arg, {}) for arg in args]
+            if any(value is None for value in values):
+                return None
+            width = args[0].bits if op in COMPARISONS or op == "trunc" else bits
+            return Const(evaluate(op, width, *[value.value for value in values if value is not None]), bits)
+        case _:
+            return None
