@@ -16,10 +16,14 @@ from pycparser.c_lexer import CLexer, Token
 
 @dataclass(slots=True)
 class MacahToken(Token):  # type: ignore[misc]
-    """A token and the characters it stands for: `text[start:end]` of the lexer's input."""
+    """A token and the characters it stands for: `text[start:end]` of the lexer's input.
+
+    `attributes` are the arguments of GNU attributes that stand before it.
+    """
 
     start: int = 0
     end: int = 0
+    attributes: tuple[str, ...] = ()
 
     @property
     def end_column(self) -> int:
@@ -188,7 +192,6 @@ _MARKS = {
     "%>": ("RBRACE", "}"),
 }
 
-_ATTRIBUTES = {"__attribute__", "__attribute", "__declspec"}
 _ASM_QUALIFIERS = {"VOLATILE", "INLINE", "GOTO"}
 # Spellings of GNU C, each with the token type and the value that pycparser's grammar knows.
 _GNU_SPELLING: dict[str, tuple[str, str]] = {
@@ -201,7 +204,7 @@ _GNU_SPELLING: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("__alignof", "__alignof__"), ("_ALIGNOF", "_Alignof")),
     **dict.fromkeys(("typeof", "__typeof", "__typeof__"), ("TYPEOF", "__typeof__")),
     **dict.fromkeys(("asm", "__asm", "__asm__"), ("ASM", "__asm__")),
-    **{name: ("ATTRIBUTE", name) for name in _ATTRIBUTES},
+    **dict.fromkeys(("__attribute", "__attribute__"), ("ATTRIBUTE", "__attribute__")),
     **{
         name: ("FLOAT", name)
         for name in (*(f"_Float{n}" for n in ("16", "32", "64", "128", "32x", "64x")), "__float128", "__bf16")
@@ -214,7 +217,7 @@ _GNU_SPELLING: dict[str, tuple[str, str]] = {
 
 
 class _Cleaner:
-    """Drops attributes, gathers each asm into one token, and retags `^` before `]`."""
+    """Moves attributes out of the way, gathers each asm into one token, and retags `^` before `]`."""
 
     def __init__(self, tokens: list[MacahToken], text: str, refuse: Callable[[str, MacahToken], Any]) -> None:
         self.tokens, self.text, self.refuse = tokens, text, refuse
@@ -222,17 +225,21 @@ class _Cleaner:
     def clean(self) -> list[MacahToken]:
         """The tokens that the parser sees."""
         kept: list[MacahToken] = []
+        attributes: tuple[str, ...] = ()
         at = 0
         while at < len(self.tokens):
             token = self.tokens[at]
             at += 1
             match token.type:
                 case "NOISE":
-                    pass
+                    continue
                 case "PPHASH":
                     self.refuse("stray '#' in program", token)
                 case "ATTRIBUTE":
-                    at = self._behind_parentheses(at, token)
+                    behind = self._behind_parentheses(at, token)
+                    attributes += (self.text[self.tokens[at].end : self.tokens[behind - 1].start],)
+                    at = behind
+                    continue
                 case "ASM":
                     at = self._behind_parentheses(self._behind_qualifiers(at), token)
                     token.end = self.tokens[at - 1].end
@@ -244,6 +251,8 @@ class _Cleaner:
                     kept.append(token)
                 case _:
                     kept.append(token)
+            if attributes and kept:
+                kept[-1].attributes, attributes = attributes, ()
         return kept
 
     def _behind_qualifiers(self, at: int) -> int:

@@ -138,6 +138,7 @@ class MacahParser(GccWording):
 
     def _parse_specifiers(self, *, allow_storage_and_function: bool) -> Any:
         in_type_name, self._in_type_name = self._in_type_name, False
+        start = self._mark()
         spec, saw_type, first = super()._parse_specifiers(
             allow_storage_and_function=allow_storage_and_function
         )
@@ -151,6 +152,8 @@ class MacahParser(GccWording):
                 allow_storage_and_function and kind in _STORAGE
             ):
                 spec["qual" if kind in _QUALIFIERS else "storage"].append(self._advance().value)
+        if spec is not None:
+            spec["attributes"] = self._take_attributes(start, self._mark() + 1)
         return spec, saw_type, first
 
     def _at_stream_type(self, in_type_name: bool) -> bool:
@@ -180,13 +183,47 @@ class MacahParser(GccWording):
 
     def _parse_decl_suffixes(self, decl: Any) -> Any:
         decl = super()._parse_decl_suffixes(decl)
-        # `int f(void) __asm__("g");` names f in the object file: kept as an attribute of the last suffix.
+        found = self._take_attributes(self._mark())
         while token := self._accept("ASM"):
+            # `int f(void) __asm__("g");` names f in the object file.
+            name = token.value[token.value.index("(") + 1 : -1]
+            found.append(c_ast.Attribute("__asm__", None, name, self._tok_coord(token)))
+            found += self._take_attributes(self._mark())
+        if found:
             last = decl
             while not isinstance(last, c_ast.TypeDecl) and not isinstance(last.type, c_ast.TypeDecl | None):
                 last = last.type
-            last.attributes.append(Asm(token.value, self._tok_coord(token)))
+            last.attributes += found
         return decl
+
+    def _take_attributes(self, start: int, end: int | None = None) -> list[Any]:
+        """The GNU attributes before the tokens from `start` to `end` (one by default), for one node only."""
+        found: list[Any] = []
+        for token in self._tokens.tokens[start : start + 1 if end is None else end]:
+            where = self._tok_coord(token)
+            found += [c_ast.Attribute("__attribute__", None, text, where) for text in token.attributes]
+            token.attributes = ()
+        return found
+
+    def _parse_struct_or_union_specifier(self) -> Any:
+        start = self._mark()
+        return self._with_attributes(super()._parse_struct_or_union_specifier(), start)
+
+    def _parse_enum_specifier(self) -> Any:
+        start = self._mark()
+        return self._with_attributes(super()._parse_enum_specifier(), start)
+
+    def _with_attributes(self, node: Any, start: int) -> Any:
+        """A definition with its attributes, which stand behind the keyword or behind the braces."""
+        if (node.values if isinstance(node, c_ast.Enum) else node.decls) is not None:
+            node.attributes += self._take_attributes(start + 1) + self._take_attributes(self._mark())
+        return node
+
+    def _build_declarations(self, spec: Any, decls: Any, typedef_namespace: bool = False) -> list[Any]:
+        found = super()._build_declarations(spec, decls, typedef_namespace)
+        for node in found:
+            node.attributes = node.attributes + spec.get("attributes", [])
+        return list(found)
 
     # ---- statements ------------------------------------------------------------------------------
 
