@@ -116,11 +116,12 @@ class _Module:
             *([slot] if self._interval > 1 else []),
             f"reg [{self._values.stages - 1}:0] valid; // bit s: stage s holds an iteration",
             f"reg [{self._slots.drain_bits - 1}:0] drain; // cycles until the last iteration is complete",
-            "// Captured scalars, which the kernel may not need after all.",
+            "// A kernel may not need all bits of a word, or all captured scalars.",
             "// verilator lint_off UNUSED",
             *(f"reg [31:0] {name};" for name in self._signals.live_ins),
+            *(f"reg [31:0] {name};" for name in self._values.registers()),
             "// verilator lint_on UNUSED",
-            *(f"reg [31:0] {name};" for name in (*self._signals.live_outs, *self._values.registers())),
+            *(f"reg [31:0] {name};" for name in self._signals.live_outs),
         ]
 
     def _memories(self) -> list[str]:

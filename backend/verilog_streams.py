@@ -33,7 +33,7 @@ class Streams:
         for k, stream in enumerate(self._streams):
             if stream.sends:
                 lines += [
-                    f"output reg [31:0] s{k}_tdata, // {stream.name}",
+                    f"output {'reg ' if self._moves(k) else ''}[31:0] s{k}_tdata, // {stream.name}",
                     f"output s{k}_tvalid,",
                     f"input s{k}_tready,",
                     f"output s{k}_close,",
@@ -50,6 +50,10 @@ class Streams:
     def _has(self, k: int, signal: str) -> bool:
         return any(_NEEDS[issue.op] == signal for _, issue in self._issues[k])
 
+    def _moves(self, k: int) -> list[str]:
+        """The signals that ask for a word to move."""
+        return [f"s{k}_{signal}" for signal in ("need", "try") if self._has(k, signal)]
+
     def _signals(self, k: int) -> list[str]:
         return [f"s{k}_{signal}" for signal in ("need", "try", "shut") if self._has(k, signal)]
 
@@ -60,16 +64,18 @@ class Streams:
         for k, stream in enumerate(self._streams):
             lines += [f"reg {name};" for name in self._signals(k)]
             if k in stalls:
-                ready = f"s{k}_tready" if stream.sends else f"s{k}_tvalid && !s{k}_ended"
-                lines.append(f"wire s{k}_stall = s{k}_need && !{ready};")
+                wait = f"!s{k}_tready" if stream.sends else f"!s{k}_tvalid && !s{k}_ended"
+                lines.append(f"wire s{k}_stall = s{k}_need && {wait};")
         for k, stream in enumerate(self._streams):
             lines += self._process(k)
-            moves = [f"s{k}_{signal}" for signal in ("need", "try") if self._has(k, signal)]
+            moves = self._moves(k)
             others = "".join(f" && !s{j}_stall" for j in stalls if j != k)
             either = f"({' || '.join(moves)})" if len(moves) > 1 else "".join(moves)
             move = either + others if moves else _NO
             lines.append(f"assign s{k}_{'tvalid' if stream.sends else 'tready'} = {move};")
             if stream.sends:
+                if not moves:
+                    lines.append(f"assign s{k}_tdata = 32'd0;")
                 shut = f"s{k}_shut{others}" if self._has(k, "shut") else _NO
                 lines.append(f"assign s{k}_close = {shut};")
         lines.append(f"assign stalled = {' || '.join(f's{k}_stall' for k in stalls) or _NO};")
@@ -78,10 +84,10 @@ class Streams:
     def _process(self, k: int) -> list[str]:
         """The combinational process that raises a port's signals in the slots of its operations."""
         signals = self._signals(k)
-        data = f"s{k}_tdata" if self._streams[k].sends else None
+        data = f"s{k}_tdata" if self._streams[k].sends and self._moves(k) else None
         idle = [f"{name} = 1'b0;" for name in signals] + ([f"{data} = 32'd0;"] if data else [])
         if not signals:
-            return ["always @*", *(f"    {line}" for line in idle)] if idle else []
+            return []
         cases = {slot: self._active(k, slot, issue, signals) for slot, issue in self._issues[k]}
         if self._interval == 1:
             return ["always @* begin", *(f"    {line}" for line in cases[0]), "end"]
@@ -100,7 +106,7 @@ class Streams:
         own = f"s{k}_{_NEEDS[issue.op]}"
         holds = self._values.holds(issue.operands[-1], slot, issue.stage)
         lines = [f"{name} = {holds if name == own else _NO};" for name in signals]
-        if self._streams[k].sends:
+        if self._streams[k].sends and self._moves(k):
             moves = issue.op in ("send", "try_send")
             word = self._values.text(issue.operands[0], slot, issue.stage) if moves else "32'd0"
             lines.append(f"s{k}_tdata = {word};")
