@@ -1,7 +1,7 @@
 """What every translated program begins with: the runtime's interface and the shapes of Macah's types in C.
 
 The program's text has been preprocessed already, so including a header again could declare the same thing
-twice; only built-in types are used here. It is marked as a system header, for compilers to be silent about it.
+twice; only built-in types are used here. It is marked as a system header, for compilers to be silent on it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ void macah_reader_join(macah_stream *);
 void macah_writer_join(macah_stream *);
 """
 
+# A variable is often assigned by receives alone, which leave it as it is only where the stream has ended.
+_RECEIVE = """\
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+"""
+
 _SHIFT = """\
 /* Shifts each of `rows` arrays of `count` elements of `size` bytes by `by` places, upwards if positive. */
 static inline __attribute__((always_inline, unused)) void macah_shift(
@@ -52,6 +57,7 @@ int macah_run_kernel(unsigned kernel, const __UINT32_TYPE__ *live_in, __UINT32_T
 def prelude(text: str) -> str:
     """The declarations that the translated `text` uses, with a line marker in front."""
     parts = [_STREAMS]
+    parts += [_RECEIVE] * bool(re.search(r"\bmacah_receive\b", text))
     parts += [_ACCESSORS] * bool(re.search(r"\bmacah_(spawn|reader_join|writer_join)\b", text))
     parts += [_SHIFT] * bool(re.search(r"\bmacah_shift\b", text))
     parts += [_KERNEL] * bool(re.search(r"\bmacah_run_kernel\b", text))
