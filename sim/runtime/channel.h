@@ -28,6 +28,7 @@ struct macah_bell {
 
 /* The start of the arena. `blocked` counts the threads and simulators that sleep on a stream. */
 struct macah_arena {
+  uint64_t capacity;
   _Atomic uint32_t blocked;
   struct macah_bell simulator[MACAH_SIMULATORS];
 };

@@ -1,0 +1,158 @@
+"""The Verilog around one design: clock, word port, and the streams' ends, moved by the system tasks of runtime/vpi.c."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from backend.dfg import DFG, StreamPort
+
+BENCH = "macah_bench"
+"""The name of the module."""
+
+LIVE_IN, LIVE_OUT, FIRST_MEMORY = 0, 1, 2
+"""Regions of the word port."""
+
+
+class DesignLike(Protocol):
+    """What the simulation needs of a `backend.verilog.Design`: its text, top module and graph."""
+
+    @property
+    def top(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def dfg(self) -> DFG: ...
+
+
+def bench_text(design: DesignLike) -> str:
+    """The bench of a design: each change of `go`, which the control plane makes, is one execution."""
+    dfg = design.dfg
+    return "\n".join(
+        [
+            "`timescale 1ns/1ns",
+            f"module {BENCH};",
+            *(f"  {line}" for line in declarations(dfg)),
+            "  reg go = 0, finished = 0, again = 0, first = 1;",
+            *(f"  {line}" for line in instance(design)),
+            "  initial begin",
+            "    $macah_status(stalled);",
+            *(f"    {_port_task(s, stream)}" for s, stream in enumerate(dfg.streams)),
+            "  end",
+            _TASKS,
+            "  always @(go) if (go != finished) begin",
+            "    rst = 1; tick; rst = 0;",
+            *(f"    {line}" for line in _stores(dfg)),
+            _RUN,
+            "    if (!fail) begin",
+            *(f"      {line}" for line in _fetches(dfg)),
+            "    end",
+            "    first = 0;",
+            "    finished = go;",
+            "  end",
+            "endmodule",
+            "",
+        ]
+    )
+
+
+_TASKS = """\
+  integer i;
+  task tick; begin #1 clk = 1; #1 clk = 0; end endtask
+  task store(input [31:0] address, input [31:0] index, input [31:0] count); begin
+    ctl_write = 1;
+    for (i = 0; i < count; i = i + 1) begin
+      $macah_word_in(index + i, ctl_wdata);
+      ctl_address = address + i;
+      tick;
+    end
+    ctl_write = 0;
+  end endtask
+  task fetch(input [31:0] address, input [31:0] index, input [31:0] count);
+    for (i = 0; i < count; i = i + 1) begin
+      ctl_address = address + i;
+      #1 $macah_word_out(index + i, ctl_rdata);
+    end
+  endtask"""
+
+_RUN = """\
+    $macah_begin;
+    start = 1; tick; start = 0;
+    while (!done && !fail) begin
+      $macah_drive;
+      #1 $macah_commit(again);
+      while (again) #1 $macah_commit(again);
+      clk = 1; #1 clk = 0;
+    end"""
+
+
+def declarations(dfg: DFG) -> Iterator[str]:
+    """A variable for each input of the design and a wire for each output, all named as its ports."""
+    yield "reg clk = 0, rst = 0, start = 0, ctl_write = 0;"
+    yield "reg [31:0] ctl_address = 0, ctl_wdata = 0;"
+    yield "wire done, fail, stalled;"
+    yield "wire [31:0] ctl_rdata, fail_index;"
+    for s, stream in enumerate(dfg.streams):
+        if stream.sends:
+            yield f"wire [31:0] s{s}_tdata; wire s{s}_tvalid, s{s}_close; reg s{s}_tready = 0;"
+        else:
+            yield f"reg [31:0] s{s}_tdata = 0; reg s{s}_tvalid = 0, s{s}_ended = 0; wire s{s}_tready;"
+
+
+def port_names(dfg: DFG) -> tuple[str, ...]:
+    """The ports of a design of this graph."""
+    names = ["clk", "rst", "start", "done", "ctl_write", "ctl_address", "ctl_wdata", "ctl_rdata"]
+    names += ["fail", "fail_index", "stalled"]
+    for s, stream in enumerate(dfg.streams):
+        last = "close" if stream.sends else "ended"
+        names += [f"s{s}_tdata", f"s{s}_tvalid", f"s{s}_tready", f"s{s}_{last}"]
+    return tuple(names)
+
+
+def instance(design: DesignLike) -> Iterator[str]:
+    """The design, connected to the variables of its ports' names."""
+    yield f"{design.top} kernel ("
+    yield ",\n    ".join(f"  .{name}({name})" for name in port_names(design.dfg))
+    yield ");"
+
+
+def _port_task(s: int, stream: StreamPort) -> str:
+    flag = "close" if stream.sends else "ended"
+    words = "".join(f", {w.offset}, {w.size}, {int(w.signed)}" for w in stream.words)
+    signals = ", ".join(f"s{s}_{name}" for name in ("tdata", "tvalid", "tready", flag))
+    return f"$macah_port({s}, {int(stream.sends)}, {signals}, {stream.size}{words});"
+
+
+def region(number: int) -> str:
+    """The first address of a region of the word port."""
+    return f"32'h{number << 24:08x}"
+
+
+def memory_is_refilled(dfg: DFG, m: int) -> bool:
+    """Whether a table's first contents must be written again at each entry, as the kernel changes them."""
+    return bool(dfg.memories[m].initial) and any(n.op == "store" and n.memory == m for n in dfg.nodes)
+
+
+def _memory_bases(dfg: DFG) -> list[int]:
+    """Where each memory begins among the words of an execution: after live-ins and live-outs."""
+    bases = [len(dfg.live_ins) + len(dfg.live_outs)]
+    for memory in dfg.memories:
+        bases.append(bases[-1] + memory.words)
+    return bases
+
+
+def _stores(dfg: DFG) -> Iterator[str]:
+    """Fills live-ins and memories. Memories that nobody fills are zeroed once, as X would spread."""
+    if dfg.live_ins:
+        yield f"store({region(LIVE_IN)}, 0, {len(dfg.live_ins)});"
+    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
+        always = memory.captured_in or memory_is_refilled(dfg, m)
+        yield f"{'' if always else 'if (first) '}store({region(FIRST_MEMORY + m)}, {base}, {memory.words});"
+
+
+def _fetches(dfg: DFG) -> Iterator[str]:
+    if dfg.live_outs:
+        yield f"fetch({region(LIVE_OUT)}, {len(dfg.live_ins)}, {len(dfg.live_outs)});"
+    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
+        if memory.captured_out:
+            yield f"fetch({region(FIRST_MEMORY + m)}, {base}, {memory.words});"

@@ -1,0 +1,145 @@
+/* Kernel entry: takes an idle simulator of the kernel or starts one, hands over its inputs, waits for the end. */
+#define _GNU_SOURCE
+#include "cosim.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "macah.h"
+
+struct pool {
+  struct macah_simulator *idle;
+  uint64_t entries, cycles, stalls;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pool *pools;
+static unsigned simulators;
+
+static void show_statistics(void) {
+  fprintf(stderr, "%-24s %10s %14s %14s\n", "kernel", "entries", "cycles", "stalled");
+  for (unsigned k = 0; k < macah_kernel_count; k++)
+    fprintf(stderr, "%-24s %10llu %14llu %14llu\n", macah_kernels[k].name,
+            pools ? (unsigned long long)pools[k].entries : 0, pools ? (unsigned long long)pools[k].cycles : 0,
+            pools ? (unsigned long long)pools[k].stalls : 0);
+}
+
+__attribute__((constructor)) static void prepare_statistics(void) {
+  const char *wanted = getenv("MACAH_STATS");
+  if (wanted && *wanted && strcmp(wanted, "0") != 0) atexit(show_statistics);
+}
+
+static size_t word_count(const struct macah_kernel *kernel) {
+  size_t words = (size_t)kernel->live_ins + kernel->live_outs;
+  for (uint32_t m = 0; m < kernel->memories; m++) words += kernel->memory[m].words;
+  return words;
+}
+
+static struct macah_simulator *new_simulator(const struct macah_kernel *kernel, unsigned number) {
+  struct macah_simulator *simulator = calloc(1, sizeof *simulator);
+  if (!simulator) macah_die("out of memory");
+  simulator->execution_size = sizeof *simulator->execution + 4 * word_count(kernel);
+  simulator->execution = macah_allocate(simulator->execution_size);
+  simulator->execution->number = number;
+  simulator->execution->host = (uint32_t)getpid();
+  macah_launch(simulator, kernel);
+  return simulator;
+}
+
+static struct macah_simulator *take_simulator(unsigned k) {
+  pthread_mutex_lock(&lock);
+  if (!pools) pools = calloc(macah_kernel_count, sizeof *pools);
+  if (!pools) macah_die("out of memory");
+  struct macah_simulator *simulator = pools[k].idle;
+  unsigned number = simulators;
+  if (simulator)
+    pools[k].idle = simulator->next;
+  else
+    simulators++;
+  pthread_mutex_unlock(&lock);
+  if (simulator) {
+    if (simulator->execution->host != (uint32_t)getpid())
+      macah_die("kernel '%s': a process made by fork() cannot use the kernels of its parent", macah_kernels[k].name);
+    return simulator;
+  }
+  if (number >= MACAH_SIMULATORS)
+    macah_die("kernel '%s': more than %d simulators are needed at once", macah_kernels[k].name, MACAH_SIMULATORS);
+  return new_simulator(&macah_kernels[k], number);
+}
+
+static void give_back(unsigned k, struct macah_simulator *simulator) {
+  pthread_mutex_lock(&lock);
+  pools[k].entries++;
+  pools[k].cycles += simulator->execution->cycles;
+  pools[k].stalls += simulator->execution->stalls;
+  simulator->next = pools[k].idle;
+  pools[k].idle = simulator;
+  pthread_mutex_unlock(&lock);
+}
+
+static uint32_t *memory_words(const struct macah_kernel *kernel, struct macah_execution *execution) {
+  return execution->words + kernel->live_ins + kernel->live_outs;
+}
+
+static void hand_over(const struct macah_kernel *kernel, struct macah_execution *execution, const uint32_t *live_in,
+                      macah_stream *const *streams, uint32_t *const *memories) {
+  if (kernel->live_ins) memcpy(execution->words, live_in, 4 * (size_t)kernel->live_ins);
+  for (uint32_t s = 0; s < kernel->streams; s++) {
+    if (!streams[s]) macah_die("kernel '%s': its stream number %u is null", kernel->name, s);
+    if (atomic_load(&streams[s]->magic) != MACAH_LIVE)
+      macah_die("kernel '%s': its stream number %u has been freed", kernel->name, s);
+    execution->stream[s] = (uint64_t)((char *)streams[s] - (char *)macah_arena);
+  }
+  uint32_t *words = memory_words(kernel, execution);
+  for (uint32_t m = 0; m < kernel->memories; words += kernel->memory[m++].words) {
+    const struct macah_memory *memory = &kernel->memory[m];
+    if (memory->captured_in) {
+      memcpy(words, memories[m], 4 * (size_t)memory->words);
+    } else if (memory->initial_words) {
+      memcpy(words, memory->initial, 4 * (size_t)memory->initial_words);
+      memset(words + memory->initial_words, 0, 4 * (size_t)(memory->words - memory->initial_words));
+    }
+  }
+}
+
+static void take_results(const struct macah_kernel *kernel, struct macah_execution *execution, uint32_t *live_out,
+                         uint32_t *const *memories) {
+  if (kernel->live_outs) memcpy(live_out, execution->words + kernel->live_ins, 4 * (size_t)kernel->live_outs);
+  uint32_t *words = memory_words(kernel, execution);
+  for (uint32_t m = 0; m < kernel->memories; words += kernel->memory[m++].words)
+    if (kernel->memory[m].captured_out) memcpy(memories[m], words, 4 * (size_t)kernel->memory[m].words);
+}
+
+/* Sends the request and waits for the answer; 0 if the simulator is gone. */
+static int converse(int socket, struct macah_answer *answer) {
+  while (send(socket, "r", 1, MSG_NOSIGNAL) < 0)
+    if (errno != EINTR) return 0;
+  char *next = (char *)answer, *end = next + sizeof *answer;
+  while (next < end) {
+    ssize_t got = recv(socket, next, (size_t)(end - next), 0);
+    if (got == 0 || (got < 0 && errno != EINTR)) return 0;
+    if (got > 0) next += got;
+  }
+  return 1;
+}
+
+static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
+  const char *text = assertion < kernel->assertion_count ? kernel->assertions[assertion] : "assertion failed";
+  fprintf(stderr, "%s\n", text);
+  abort();
+}
+
+int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, macah_stream *const *streams,
+                     uint32_t *const *memories) {
+  const struct macah_kernel *kernel = &macah_kernels[k];
+  struct macah_simulator *simulator = take_simulator(k);
+  hand_over(kernel, simulator->execution, live_in, streams, memories);
+  struct macah_answer answer;
+  if (!converse(simulator->socket, &answer)) macah_simulator_failed(simulator, kernel, "ended unexpectedly");
+  if (answer.failed) fail(kernel, answer.assertion);
+  take_results(kernel, simulator->execution, live_out, memories);
+  give_back(k, simulator);
+  return 0;
+}

@@ -1,0 +1,69 @@
+/* What a program with simulators consists of: the image that sim/cosim.py writes, and the parts of cosim.c. */
+#ifndef MACAH_COSIM_H
+#define MACAH_COSIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "channel.h"
+
+/* The simulator's open files. Everything it reads is a file without a name, so nothing can be left over. */
+enum { SOCKET_FD = 3, ARENA_FD, DESIGN_FD, MODULE_FD, CONTROL_FD };
+
+/* One array of a kernel; after its first contents come zeros. */
+struct macah_memory {
+  uint32_t words;
+  int captured_in, captured_out;
+  const uint32_t *initial;
+  uint32_t initial_words;
+};
+
+struct macah_kernel {
+  const char *name;
+  const char *design, *design_end;
+  uint32_t live_ins, live_outs, streams, memories;
+  const struct macah_memory *memory;
+  const char *const *assertions;
+  uint32_t assertion_count;
+};
+
+/* Of the image. Lists of strings end with a null. */
+extern const struct macah_kernel macah_kernels[];
+extern const unsigned macah_kernel_count;
+extern const char macah_module[], macah_module_end[], macah_control[], macah_control_end[];
+extern const char *const macah_simulator_command[], *const macah_simulator_environment[];
+
+/* What host and simulator share for one execution at a time; a place in the arena.
+ * `words` holds live-ins, live-outs and memories, in this order. */
+struct macah_execution {
+  uint64_t cycles, stalls;
+  uint64_t stream[64]; /* offsets in the arena */
+  uint32_t number;     /* of the bell it sleeps on */
+  uint32_t host;       /* process that must be alive */
+  uint32_t words[];
+};
+
+enum { MACAH_STREAMS = 64 };
+
+/* The simulator's answer when an execution has ended. */
+struct macah_answer {
+  uint32_t failed, assertion;
+};
+
+/* A simulator: its end of the socket and its log. */
+struct macah_simulator {
+  struct macah_simulator *next;
+  struct macah_execution *execution;
+  size_t execution_size;
+  int socket, log;
+};
+
+extern int macah_arena_fd;
+
+/* launch.c: starts a simulator of a kernel. Errors end the program. */
+void macah_launch(struct macah_simulator *, const struct macah_kernel *);
+/* Says what happened with the end of the simulator's log, and exits with status 1. */
+void macah_simulator_failed(const struct macah_simulator *, const struct macah_kernel *, const char *what)
+    __attribute__((noreturn));
+
+#endif
