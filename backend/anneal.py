@@ -3,7 +3,8 @@
 
 A move gives a node another unit and start, or a whole group (a stream, an array) another home. A node
 in the way takes the place that became free. Costs are integers in hundredths of a cycle: the length of each
-edge's shortest way, half of what it has to wait besides, and a price for each lacking cycle and shared slot.
+edge's shortest way, a quarter of what it has to wait besides, and a price for each lacking cycle and
+shared slot.
 
 Compiled by Cython, or run as it is: both give the same result.
 """
@@ -16,11 +17,15 @@ import cython
 from cython.cimports.libc.math import exp
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .flat import Problem
 
-LATE = cython.declare(cython.int, 1200)
+# The price of a lacking cycle starts low, so that places settle before times do.
+FIRST_LATE = cython.declare(cython.int, 200)
+LATE = cython.declare(cython.int, 1500)
 SHARED = cython.declare(cython.int, 1500)
-WAIT = cython.declare(cython.int, 50)
+WAIT = cython.declare(cython.int, 25)
 NEVER = cython.declare(cython.int, 1 << 19)
 
 
@@ -36,6 +41,7 @@ class Annealer:
     streams: cython.int
     seed: cython.ulonglong
     stamp: cython.int
+    late: cython.int
     code: cython.int[::1]
     latency: cython.int[::1]
     result: cython.int[::1]
@@ -81,7 +87,15 @@ class Annealer:
     old_start: cython.int[::1]
     stream_at: cython.int[::1]
 
-    def __init__(self, problem: Problem, interval: int, seed: int, unit, start, home) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        interval: int,
+        seed: int,
+        unit: Sequence[int],
+        start: Sequence[int],
+        home: Sequence[int],
+    ) -> None:
         from array import array
 
         t = problem.terrain
@@ -89,6 +103,7 @@ class Annealer:
         self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
         self.seed = (seed * 0x9E3779B97F4A7C15 + 0x1234567) & 0xFFFFFFFFFFFFFFFF
         self.stamp = 0
+        self.late = LATE
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.position, self.output = problem.position, problem.output
@@ -199,9 +214,7 @@ class Annealer:
         there: cython.int = NEVER if basin < 0 or r < 0 else self.gap[basin * self.resources + r]
         if there > NEVER:
             there = NEVER
-        return (
-            self.start[p] + self.latency[k * self.units + u] - 1 + there - self.distance[e] * self.interval
-        )
+        return self.start[p] + self.latency[k * self.units + u] - 1 + there - self.distance[e] * self.interval
 
     @cython.cfunc
     def edge_cost(self, e: cython.int) -> cython.int:
@@ -214,7 +227,7 @@ class Annealer:
             r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
             basin: cython.int = self.operand_basin[3 * self.unit[self.target[e]] + self.position[e]]
             return 100 * self.gap[basin * self.resources + r] + WAIT * slack
-        return 100 + LATE * (-slack if slack > -1000 else 1000)
+        return 100 + self.late * (-slack if slack > -1000 else 1000)
 
     @cython.cfunc
     def node_cost(self, n: cython.int) -> cython.longlong:
@@ -248,7 +261,7 @@ class Annealer:
             - self.start[self.after[e]]
             - self.order_distance[e] * self.interval
         )
-        return LATE * lack if lack > 0 else 0
+        return self.late * lack if lack > 0 else 0
 
     @cython.cfunc
     def fits(self, n: cython.int, u: cython.int) -> cython.bint:
@@ -281,8 +294,8 @@ class Annealer:
         if size > reach and g < 0:
             size = reach
         u: cython.int
-        tries: cython.int
-        for tries in range(4 if g < 0 else 24):
+        _: cython.int
+        for _ in range(4 if g < 0 else 24):
             u = self.near[self.near_at[row] + self.random(size)]
             if self.fits(n, u):
                 return u
@@ -399,12 +412,16 @@ class Annealer:
         return False
 
     @cython.cfunc
+    def crowd(self, u: cython.int, cycle: cython.int) -> cython.int:
+        """How many nodes a unit has in a cycle's slot."""
+        return self.count[u * self.interval + self.slot(cycle)]
+
+    @cython.cfunc
     def rehome(self, g: cython.int, home: cython.int) -> cython.void:
         """Give a group a home, and its nodes (taken away before) units there, where they were if they can."""
         i: cython.int
         n: cython.int
         u: cython.int
-        row: cython.int
         tries: cython.int
         self.home[g] = home
         for i in range(self.members_at[g], self.members_at[g + 1]):
@@ -414,16 +431,15 @@ class Annealer:
                 continue
             if self.fits(n, self.unit[n]):
                 continue
-            row = self.kind[n] * (self.units + 1)
             u = -1
             for tries in range(self.units):
-                if self.bank[tries] == home and self.fits(n, tries):
-                    # The emptier of the bank's ports in this slot.
-                    if u < 0 or (
-                        self.count[tries * self.interval + self.slot(self.start[n])]
-                        < self.count[u * self.interval + self.slot(self.start[n])]
-                    ):
-                        u = tries
+                # The emptier of the bank's ports in this slot.
+                if (
+                    self.bank[tries] == home
+                    and self.fits(n, tries)
+                    and (u < 0 or self.crowd(tries, self.start[n]) < self.crowd(u, self.start[n]))
+                ):
+                    u = tries
             self.unit[n] = u
 
     @cython.cfunc
@@ -472,10 +488,11 @@ class Annealer:
     def is_home(self, g: cython.int, home: cython.int) -> cython.bint:
         """Whether a group could live there."""
         i: cython.int
+        found: cython.bint = False
         for i in range(self.homes_at[g], self.homes_at[g + 1]):
             if self.homes[i] == home:
-                return True
-        return False
+                found = True
+        return found
 
     @cython.cfunc
     def move_group(self, g: cython.int, temperature: cython.double) -> cython.bint:
@@ -544,11 +561,12 @@ class Annealer:
         cooling: cython.double = (cold / hot) ** (1.0 / (steps - 1))
         temperature: cython.double = hot
         step: cython.int
-        k: cython.longlong
+        _: cython.longlong
         reach: cython.int
         for step in range(steps):
             reach = 4 + (60 * (steps - step)) // steps
-            for k in range(moves // steps + 1):
+            self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps
+            for _ in range(moves // steps + 1):
                 if self.groups > 0 and self.random(24) == 0:
                     self.move_group(self.random(self.groups), temperature)
                 else:

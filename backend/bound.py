@@ -32,7 +32,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Delay:
+class Delay:
     """`target`, `distance` iterations later, starts at least `cycles` after `source`."""
 
     source: int
@@ -110,7 +110,7 @@ def pack_memories(problem: Problem) -> list[int]:
         homes = [b for b in problem.homes[group] if free[b] >= words]
         if not homes:
             raise DoesNotFit(
-                f"array {problem.dfg.memories[m].name} of {words} words fits into no memory beside the others",
+                f"array {problem.dfg.memories[m].name} ({words} words) fits into no memory beside the others",
                 Shortage.MEMORIES,
                 words,
                 max(free),
@@ -204,7 +204,7 @@ def _resource_bound(problem: Problem) -> tuple[int, str]:
     return best, why
 
 
-def delays(problem: Problem) -> list[_Delay]:
+def delays(problem: Problem) -> list[Delay]:
     """All uses and orders with the fewest cycles that they can take on any units."""
     nearest: dict[tuple[int, int, int], int] = {}
     found = []
@@ -227,16 +227,16 @@ def delays(problem: Problem) -> list[_Delay]:
             cycles = nearest[key]
         if cycles >= RESULT_FAR:
             raise DoesNotFit("no way from an operation to its reader", Shortage.ROUTES, 1, 0, (p, c))
-        found.append(_Delay(p, c, problem.distance[e], cycles))
+        found.append(Delay(p, c, problem.distance[e], cycles))
     for o in problem.dfg.orders:
-        found.append(_Delay(o.before, o.after, o.distance, o.delay))
+        found.append(Delay(o.before, o.after, o.distance, o.delay))
     return found
 
 
-def longest_paths(nodes: int, arcs: list[_Delay], interval: int) -> tuple[list[int], tuple[int, ...]]:
+def longest_paths(nodes: int, arcs: list[Delay], interval: int) -> tuple[list[int], tuple[int, ...]]:
     """Earliest starts, and the nodes of a cycle that the interval is too short for (then starts are void)."""
     start = [0] * nodes
-    by: list[_Delay | None] = [None] * nodes
+    by: list[Delay | None] = [None] * nodes
     for _ in range(nodes + 1):
         changed = -1
         for arc in arcs:
@@ -253,7 +253,7 @@ def longest_paths(nodes: int, arcs: list[_Delay], interval: int) -> tuple[list[i
     raise AssertionError("Bellman-Ford without end")
 
 
-def _cycle_in(by: list[_Delay | None], node: int) -> tuple[int, ...]:
+def _cycle_in(by: list[Delay | None], node: int) -> tuple[int, ...]:
     """A cycle among the arcs that gave the last values, looking back from `node`; empty if none."""
     seen: dict[int, int] = {}
     path: list[int] = []

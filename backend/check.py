@@ -65,11 +65,13 @@ def _check_memories(mapping: Mapping) -> None:
             bank = mapping.fabric.memories[mapping.placement.memory[node.memory].bank]
             name = mapping.dfg.memories[node.memory].name
             unit = _unit(mapping, node.id)
-            _require(unit.id in bank.ports, f"node {node.id}: {unit.name} does not reach {name} in {bank.name}")
+            _require(
+                unit.id in bank.ports, f"node {node.id}: {unit.name} does not reach {name} in {bank.name}"
+            )
     places = mapping.placement.memory
     for m, (memory, place) in enumerate(zip(mapping.dfg.memories, places, strict=True)):
         bank = mapping.fabric.memories[place.bank]
-        inside = 0 <= place.base and place.base + memory.words <= bank.words
+        inside = place.base >= 0 and place.base + memory.words <= bank.words
         _require(inside, f"array {memory.name} does not fit into {bank.name}")
         for other in range(m):
             words = mapping.dfg.memories[other].words

@@ -1,8 +1,8 @@
 # mypy: disable-error-code="valid-type, misc, untyped-decorator, no-untyped-call, no-any-return, attr-defined"
 """Routes through the time-expanded resource graph, and the negotiation's state.
 
-A *net* is one output of one node. A route's *layer* counts cycles since the net's result is there. The slot of a
-resource may hold one (net, layer); more is a conflict, whose price grows. As each edge of the graph takes 0
+A *net* is one output of one node. A route's *layer* counts cycles since the net's result is there. The slot
+of a resource may hold one (net, layer); more is a conflict, whose price grows. As each edge of the graph takes 0
 or 1 cycles, a route of known length is a dynamic program over layers.
 
 Compiled by Cython, or run as it is: both give the same result.
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import cython
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .flat import Problem
 
 FAR = cython.declare(cython.double, 1e9)
@@ -26,7 +28,11 @@ WIDEST = cython.declare(cython.int, 40)
 
 
 def far_from(
-    at: cython.int[::1], links: cython.int[::1], delay: cython.int[::1], start: cython.int[::1], far: cython.int
+    at: cython.int[::1],
+    links: cython.int[::1],
+    delay: cython.int[::1],
+    start: cython.int[::1],
+    far: cython.int,
 ) -> array[int]:
     """The fewest cycles from each resource to any of `start`, walking towards sources."""
     size: cython.int = len(delay)
@@ -134,7 +140,16 @@ class Flow:
     tree_list: cython.int[::1]
     sums: cython.double[::1]
 
-    def __init__(self, problem: Problem, interval: int, seed: int, unit, start, home, layers: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        interval: int,
+        seed: int,
+        unit: Sequence[int],
+        start: Sequence[int],
+        home: Sequence[int],
+        layers: int,
+    ) -> None:
         t = problem.terrain
         self.interval, self.units, self.resources = interval, t.units, t.resources
         self.nodes, self.edges = problem.nodes, len(problem.source)
@@ -279,9 +294,9 @@ class Flow:
         for k in range(1, self.length[e] - 1):
             s = self.steps[e * self.stride + k]
             if self.tree[s] != self.stamp:
-                self.used[
-                    (s % self.resources) * self.interval + self.slot(base + s // self.resources)
-                ] += change
+                self.used[(s % self.resources) * self.interval + self.slot(base + s // self.resources)] += (
+                    change
+                )
 
     @cython.cfunc
     def rip(self, e: cython.int) -> cython.void:
@@ -571,10 +586,13 @@ class Flow:
                     self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (lack if lack < 20 else 20)
 
     @cython.cfunc
-    def flood_backward(self, e: cython.int, first: cython.int, last: cython.int, n: cython.int) -> cython.void:
+    def flood_backward(
+        self, e: cython.int, first: cython.int, last: cython.int, n: cython.int
+    ) -> cython.void:
         """Add to `sums` what it costs to get from each unit of n to edge e's end in first..last cycles.
 
-        Cycles count from the result; sum column k stands for last - k cycles, latencies of n being the first's.
+        Cycles count from the result; sum column k stands for last - k cycles, with the latency
+        of n on its first unit.
         """
         self.stamp += 1
         stamp: cython.int = self.stamp
@@ -746,13 +764,17 @@ class Flow:
             e = self.orders[i]
             lack = self.order_delay[e] - self.order_distance[e] * self.interval
             if self.before[e] != self.after[e]:
-                lack += s - self.start[self.after[e]] if self.before[e] == n else self.start[self.before[e]] - s
+                lack += (
+                    s - self.start[self.after[e]] if self.before[e] == n else self.start[self.before[e]] - s
+                )
             if lack > 0:
                 price += self.order_grudge[e] + 2.0 * lack
         return price
 
     @cython.cfunc
-    def wait_price(self, e: cython.int, n: cython.int, first: cython.int, forward: cython.bint) -> cython.void:
+    def wait_price(
+        self, e: cython.int, n: cython.int, first: cython.int, forward: cython.bint
+    ) -> cython.void:
         """Like a flood, but only by distance: for edges that are long or many."""
         i: cython.int
         k: cython.int
@@ -782,7 +804,9 @@ class Flow:
                 if avail >= need:
                     self.sums[i * WIDEST + k] += 0.5 * need + 0.5 * avail
                 else:
-                    self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (need - avail if need - avail < 20 else 20)
+                    self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (
+                        need - avail if need - avail < 20 else 20
+                    )
                 avail += 1 if forward else -1
 
     @cython.cfunc
@@ -900,7 +924,6 @@ class Flow:
         i: cython.int
         k: cython.int
         e: cython.int
-        best: cython.int
         best_span: cython.int
         for i in range(self.in_at[n], self.in_at[n + 1]):
             if self.length[self.ins[i]] < 0:
@@ -954,8 +977,6 @@ class Flow:
 
     def survey(self) -> tuple[list[int], list[int]]:
         """The nodes and the edges in conflict."""
-        n: cython.int
-        e: cython.int
         return (
             [n for n in range(self.nodes) if self.node_state(n)],
             [e for e in range(self.edges) if self.edge_state(e)],

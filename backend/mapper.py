@@ -13,7 +13,7 @@ from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Schedule, Shortage
 from .place import place
 from .route import route
-from .schedule import modulo_schedule
+from .schedule import earliest_starts, modulo_schedule
 
 ATTEMPTS = 3
 """Attempts at an interval before the next one, at effort 1."""
@@ -59,13 +59,10 @@ def _too_long(bounds: Bounds, limit: int) -> DoesNotFit:
 def _map_at(
     problem: Problem, interval: int, options: MapOptions, report: Callable[[str], None]
 ) -> Mapping | None:
-    """Try one interval with several seeds."""
-    start = modulo_schedule(problem, interval)
-    if start is None:
-        report(f"II {interval}: no schedule")
-        return None
-    schedule = Schedule(problem.dfg, interval, tuple(start))
+    """Try one interval with several seeds, from schedules of different looseness."""
     for attempt in range(max(1, round(ATTEMPTS * options.effort))):
+        start = modulo_schedule(problem, interval, stretch=1 + attempt % 2)
+        schedule = Schedule(problem.dfg, interval, tuple(start or earliest_starts(problem, interval)))
         seed = options.seed * 1000003 + interval * 101 + attempt
         mapping = route(problem, place(problem, schedule, seed, options.effort), seed, options.effort)
         report(f"II {interval}, attempt {attempt + 1}: {'mapped' if mapping else 'conflicts remain'}")

@@ -12,7 +12,7 @@ from .mapping import MemoryPlace, Placement, Schedule
 MOVES = 600
 """Moves of annealing for each operation, at effort 1."""
 
-HOT, COLD = 250.0, 4.0
+HOT, COLD = 500.0, 4.0
 """Temperatures at the start and the end, in hundredths of a cycle."""
 
 
@@ -41,7 +41,7 @@ def placement_of(
 
 
 def _first_units(problem: Problem, schedule: Schedule, homes: Sequence[int]) -> list[int]:
-    """For each node in order of start, the nearest unit to its first placed producer that is free in its slot."""
+    """For each node in order of start, the nearest unit to a placed producer that is free in its slot."""
     taken: set[tuple[int, int]] = set()
     found = [-1] * problem.nodes
     around = 0

@@ -14,7 +14,7 @@ from .place import placement_of
 GROWTH = 1.03
 """How fast the price of sharing grows."""
 
-PATIENCE = 60
+PATIENCE = 400
 """Iterations without a new best number of conflicts, at effort 1, until the attempt is given up."""
 
 SETTLING = 3
@@ -30,14 +30,18 @@ def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0
             streams[node.stream] = placement.unit[node.id]
     banks = [place.bank for place in placement.memory]
     start = placement.schedule.start
-    longest = max(
-        (start[problem.target[e]] + problem.distance[e] * interval - start[problem.source[e]])
-        for e in range(len(problem.source))
-    ) if problem.source else 0
+    longest = (
+        max(
+            (start[problem.target[e]] + problem.distance[e] * interval - start[problem.source[e]])
+            for e in range(len(problem.source))
+        )
+        if problem.source
+        else 0
+    )
     layers = max(longest, 0) + 2 * interval + 24
     flow = Flow(problem, interval, seed, placement.unit, start, streams + banks, layers)
-    for node in sorted(range(problem.nodes), key=lambda n: (start[n], n)):
-        flow.route_node(node)
+    for n in sorted(range(problem.nodes), key=lambda n: (start[n], n)):
+        flow.route_node(n)
     if not negotiate(flow, int(PATIENCE * effort)):
         return None
     return _mapping_of(problem, flow, interval, banks)

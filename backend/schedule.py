@@ -5,12 +5,15 @@ The start times are where placement begins; it moves them further.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import combinations
 
+import networkx as nx
+
 from arch.fabric import Fabric
 
-from .bound import MOST_CLASSES, delays, longest_paths
+from .bound import MOST_CLASSES, Delay, delays, longest_paths
 from .dfg import DFG
 from .flat import Problem
 from .mapping import Schedule
@@ -69,17 +72,19 @@ class _Table:
 
 
 def schedule(dfg: DFG, fabric: Fabric, interval: int) -> Schedule | None:
-    """Starts that respect units, streams, arrays and delays at the smallest distances; None if none is found."""
+    """Starts that respect units, streams, arrays and delays at least distances; None if none is found."""
     start = modulo_schedule(Problem(dfg, fabric), interval)
     return None if start is None else Schedule(dfg, interval, tuple(start))
 
 
-def modulo_schedule(problem: Problem, interval: int) -> list[int] | None:
-    """See `schedule`."""
+def modulo_schedule(problem: Problem, interval: int, stretch: int = 0) -> list[int] | None:
+    """See `schedule`; delays outside recurrences are longer by `stretch`."""
     arcs = delays(problem)
+    if stretch:
+        arcs = _stretched(problem, arcs, stretch)
     if longest_paths(problem.nodes, arcs, interval)[1]:
         return None
-    back = [type(a)(a.target, a.source, a.distance, a.cycles) for a in arcs]
+    back = [Delay(a.target, a.source, a.distance, a.cycles) for a in arcs]
     height = longest_paths(problem.nodes, back, interval)[0]
     into: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
     out: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
@@ -114,6 +119,24 @@ def modulo_schedule(problem: Problem, interval: int) -> list[int] | None:
             if c != n and begun is not None and at + gap > begun:
                 _drop(problem, table, start, queue, height, c)
     return [t for t in start if t is not None]
+
+
+def earliest_starts(problem: Problem, interval: int) -> list[int]:
+    """Starts that respect the delays alone."""
+    return longest_paths(problem.nodes, delays(problem), interval)[0]
+
+
+def _stretched(problem: Problem, arcs: list[Delay], stretch: int) -> list[Delay]:
+    graph = nx.DiGraph()
+    graph.add_edges_from((a.source, a.target) for a in arcs)
+    graph.add_nodes_from(range(problem.nodes))
+    component = {}
+    for k, nodes in enumerate(nx.strongly_connected_components(graph)):
+        component.update(dict.fromkeys(nodes, k))
+    return [
+        replace(a, cycles=a.cycles + stretch) if component[a.source] != component[a.target] else a
+        for a in arcs
+    ]
 
 
 def _compete(problem: Problem, a: int, b: int) -> bool:

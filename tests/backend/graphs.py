@@ -56,7 +56,7 @@ class Builder:
         self.orders.append(Order(before, after, distance, delay))
 
     def counter(self, limit: int) -> tuple[int, int]:
-        """A counted loop's control: the index, and a predicate that holds while the loop runs; adds the stop."""
+        """A counted loop's control: the index, and a predicate that the loop runs; adds the stop."""
         index = self.add("add", Const(0), Const(1))
         self.patch(index, 0, Use(index, 1, Const((1 << 32) - 1)))
         last = self.add("eq", index, Const(limit - 1))
