@@ -409,6 +409,7 @@ class Capture:
 
     `source` is the C lvalue, with `{0}`, `{1}`, … for the indices of an array's element; `type` is the C type
     of that lvalue, for the conversion back. `into`: copied in at entry; `out`: copied out at exit.
+    `half`: the low (0) or high (1) word of a 64-bit lvalue, or of an array's 64-bit elements.
     """
 
     what: Variable | Array
@@ -416,6 +417,7 @@ class Capture:
     type: str
     into: bool = True
     out: bool = False
+    half: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
