@@ -74,6 +74,8 @@ class Slots:
         where = self._dfg.nodes[issue.node].where
         comment = f" // {where}" if where else ""
         for output in range(OPS[issue.op].outputs):
+            if not self._values.is_read(issue.node, output):
+                continue
             expression = self._expression(issue, slot, output)
             for when, register, word in self._values.writes(issue, output, expression):
                 slots[when].append(f"{register} <= {word};{comment}")

@@ -83,11 +83,13 @@ class Values:
         """The values that are read in the very cycle that computes them, with the names of their wires."""
         return [(value, kept.now) for value, kept in self._kept.items() if kept.now is not None]
 
+    def is_read(self, node: int, output: int) -> bool:
+        """Whether any operand reads this value."""
+        return (node, output) in self._kept
+
     def writes(self, issue: Issue, output: int, expression: str) -> list[tuple[int, str, str]]:
         """(slot, register, what it gets) for every register of the value."""
-        kept = self._kept.get((issue.node, output))
-        if kept is None:
-            return []
+        kept = self._kept[issue.node, output]
         interval, start = self._configuration.interval, self._start[issue.node]
         words = [kept.now or expression, *kept.early, *kept.copies]
         found = []
@@ -125,10 +127,10 @@ class Values:
 
     def holds(self, source: Source, slot: int, stage: int) -> str:
         """Whether a guard is not 0 in an iteration that exists, as a condition."""
-        valid = self.valid(stage)
-        if (truth := self.truth(source, slot, stage)) is None:
-            return valid
-        return f"{valid} && {truth}" if truth != "1'b0" else truth
+        truth = self.truth(source, slot, stage)
+        if truth == "1'b0":
+            return truth
+        return self.valid(stage) if truth is None else f"{self.valid(stage)} && {truth}"
 
     def truth(self, source: Source, slot: int, stage: int) -> str | None:
         """Whether an operand is not 0, as a condition; None if it always is."""
