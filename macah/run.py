@@ -93,7 +93,7 @@ class _State:
             case Apply(op, args, bits):
                 evaluate = OPS[op].evaluate
                 assert evaluate is not None
-                width = args[0].bits if op in COMPARISONS or op == "trunc" else bits
+                width = args[0].bits if op in COMPARISONS or op in ("trunc", "sext32") else bits
                 return evaluate(width, *[self.value(arg) for arg in args])
 
     def values(self, exprs: tuple[Expr, ...]) -> tuple[int, ...]:

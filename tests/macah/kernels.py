@@ -6,13 +6,14 @@ They never read what is unspecified, so that every correct transformation leaves
 from __future__ import annotations
 
 import random
+import re
+from itertools import product
 
 from backend.dfg import Word
 from backend.run_dfg import run_dfg
 from macah import ir
 from macah.ir import Apply, Array, Assign, Const, Load, Read, Stream, Variable
 from macah.run import run_kernel
-from macah.todfg import host_names
 
 COMPARE = ("eq", "ne", "slt", "sle", "ult", "ule")
 BINARY = ("add", "add", "sub", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax", "absdiff")
@@ -251,38 +252,134 @@ class Maker:
         }
 
 
-def outcome_of_graph(kernel: ir.Kernel, dfg, data: dict) -> dict:
-    """What a run of the kernel's graph leaves, as `outcome` gives it."""
-    names = host_names(kernel)
-    inputs = {
-        i: [word for element in data["inputs"].get(port.name, ()) for word in element]
-        for i, port in enumerate(dfg.streams)
-        if not port.sends
-    }
-    arrays = {c.what.name: name for name, c in names.items() if isinstance(c, ir.Capture)}
-    assert all(arrays[name] == name for name in arrays)
-    memories = {i: data["arrays"][m.name] for i, m in enumerate(dfg.memories) if m.captured_in}
-    run = run_dfg(dfg, [data["scalars"].get(name, 0) for name in dfg.live_ins], inputs, memories)
-    scalars = {name: data["scalars"].get(name, 0) for name in names if isinstance(names[name], ir.Capture)}
-    result = {
-        "scalars": {n: v for n, v in scalars.items() if isinstance(names[n].what, Variable)},
-        "arrays": {name: list(values) for name, values in data["arrays"].items()},
-        "outputs": {},
-    }
-    result["scalars"].update(zip(dfg.live_outs, run.live_outs, strict=True))
-    for i, memory in enumerate(dfg.memories):
-        if memory.captured_out:
-            result["arrays"][memory.name] = run.memories[i]
-    for i, port in enumerate(dfg.streams):
-        if port.sends and run.outputs[i]:
-            count = len(port.words)
-            words = run.outputs[i]
-            elements = [tuple(words[k : k + count]) for k in range(0, len(words), count)]
-            result["outputs"][port.name] = elements
-    return result
+# --- Runs
 
 
 def outcome(kernel: ir.Kernel, data: dict) -> dict:
     """What a run of the kernel leaves."""
     run = run_kernel(kernel, **data)
     return {"scalars": run.scalars, "arrays": run.arrays, "outputs": run.outputs}
+
+
+def outcome_after(original: ir.Kernel, kernel: ir.Kernel, data: dict) -> dict:
+    """What a run of a transformed kernel leaves, in the terms of the original."""
+    parts = _Parts(original, data)
+    mine = [c.what for c in kernel.captured]
+    run = run_kernel(
+        kernel,
+        {v.name: parts.get(v.name)[0] for v in mine if isinstance(v, Variable)},
+        {a.name: parts.get(a.name) for a in mine if isinstance(a, Array)},
+        parts.inputs(halved=all(w.size < 8 for c in kernel.streams for w in c.stream.words)),
+    )
+    for capture in kernel.captured:
+        if capture.out:
+            name = capture.what.name
+            parts.put(name, [run.scalars[name]] if name in run.scalars else run.arrays[name])
+    return parts.outcome(run.outputs)
+
+
+def outcome_of_graph(original: ir.Kernel, dfg, data: dict) -> dict:
+    """What a run of a kernel's graph leaves, in the terms of the original."""
+    parts = _Parts(original, data)
+    given = parts.inputs(halved=True)
+    inputs = {
+        i: [word for element in given.get(port.name, ()) for word in element]
+        for i, port in enumerate(dfg.streams)
+        if not port.sends
+    }
+    memories = {i: parts.get(m.name) for i, m in enumerate(dfg.memories) if m.captured_in}
+    run = run_dfg(dfg, [parts.get(name)[0] for name in dfg.live_ins], inputs, memories)
+    for name, value in zip(dfg.live_outs, run.live_outs, strict=True):
+        parts.put(name, [value])
+    for i, memory in enumerate(dfg.memories):
+        if memory.captured_out:
+            parts.put(memory.name, run.memories[i])
+    outputs = {}
+    for i, port in enumerate(dfg.streams):
+        if port.sends and run.outputs[i]:
+            count, words = len(port.words), run.outputs[i]
+            outputs[port.name] = [tuple(words[k : k + count]) for k in range(0, len(words), count)]
+    return parts.outcome(outputs)
+
+
+class _Parts:
+    """Captured values by the names that parts of them get: `a[1][]` of arrays, halves `x.lo`, `x.hi`."""
+
+    def __init__(self, original: ir.Kernel, data: dict) -> None:
+        self.scalars = {c.what.name: c.what for c in original.captured if isinstance(c.what, Variable)}
+        self.arrays = {c.what.name: c.what for c in original.captured if isinstance(c.what, Array)}
+        self.streams = {c.stream.name: c.stream for c in original.streams}
+        self.values = {name: [data["scalars"].get(name, 0)] for name in self.scalars}
+        self.values |= {
+            n: [*data["arrays"].get(n, ()), *[0] * a.size][: a.size] for n, a in self.arrays.items()
+        }
+        self.elements = data["inputs"]
+
+    def places(self, name: str) -> tuple[str, list[int], str]:
+        """What a part belongs to, its elements there, and its half."""
+        base, fixed, half = re.fullmatch(r"(\w+)((?:\[\d*\])*)(\.lo|\.hi)?", name).groups()
+        if not fixed:
+            return base, list(range(len(self.values[base]))), half or ""
+        wanted = re.findall(r"\[(\d*)\]", fixed)
+        ranges = [
+            range(n) if w == "" else (int(w),) for w, n in zip(wanted, self.arrays[base].shape, strict=True)
+        ]
+        places = []
+        for index in product(*ranges):
+            place = 0
+            for i, n in zip(index, self.arrays[base].shape, strict=True):
+                place = place * n + i
+            places.append(place)
+        return base, places, half or ""
+
+    def get(self, name: str) -> list[int]:
+        base, places, half = self.places(name)
+        values = [self.values[base][place] for place in places]
+        return [v >> 32 * (half == ".hi") & 0xFFFFFFFF for v in values] if half else values
+
+    def put(self, name: str, values: list[int]) -> None:
+        base, places, half = self.places(name)
+        for place, value in zip(places, values, strict=True):
+            old = self.values[base][place]
+            if half == ".lo":
+                value |= old & ~0xFFFFFFFF
+            elif half == ".hi":
+                value = old & 0xFFFFFFFF | value << 32
+            self.values[base][place] = value
+
+    def inputs(self, halved: bool = False) -> dict:
+        """The elements of the streams; `halved`: with two words for each of 8 bytes."""
+        if not halved:
+            return self.elements
+        return {
+            name: [self.halved(name, element) for element in elements]
+            for name, elements in self.elements.items()
+        }
+
+    def halved(self, name: str, element: tuple[int, ...]) -> tuple[int, ...]:
+        result: list[int] = []
+        for word, value in zip(self.streams[name].words, element, strict=True):
+            result += [value & 0xFFFFFFFF, value >> 32] if word.size == 8 else [value]
+        return tuple(result)
+
+    def outcome(self, outputs: dict) -> dict:
+        scalars = {name: self.values[name][0] for name in self.scalars}
+        return {
+            "scalars": scalars,
+            "arrays": {name: self.values[name] for name in self.arrays},
+            "outputs": {name: self.joined(name, elements) for name, elements in outputs.items()},
+        }
+
+    def joined(self, name: str, elements: list) -> list:
+        words = self.streams[name].words
+        if not elements or len(elements[0]) == len(words):
+            return elements
+        result = []
+        for element in elements:
+            left = list(element)
+            whole = []
+            for word in words:
+                low = left.pop(0)
+                whole.append(low | left.pop(0) << 32 if word.size == 8 else low)
+            result.append(tuple(whole))
+        return result

@@ -1,0 +1,249 @@
+"""Folding of one operation whose operands are folded already: constants, identities, predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+from arch.ops import COMPARISONS, OPS, evaluate
+from macah.ir import FALSE, TRUE, Apply, Const, Expr, Load, Read, Variable
+
+CONVERSIONS = frozenset({"sext32", "zext32", "trunc"})
+_ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl", "umax"})
+_IDEMPOTENT = frozenset({"and", "or", "smin", "smax", "umin", "umax"})
+_REFLEXIVE = {"eq": 1, "sle": 1, "ule": 1, "ne": 0, "slt": 0, "ult": 0}
+_INVERSE = {"eq": "ne", "ne": "eq"}
+_TURNED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
+_NARROWING = {"sext8": 8, "zext8": 8, "sext16": 16, "zext16": 16}
+
+Holds = Callable[[Expr], bool]
+
+
+def is_predicate(expr: Expr, variables: Container[Variable] = ()) -> bool:
+    """True if the value is certainly 0 or 1; `variables` are those that always are."""
+    match expr:
+        case Const(value):
+            return value < 2
+        case Read(variable):
+            return variable in variables
+        case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
+            return expr.bits == 32 and all(is_predicate(arg, variables) for arg in args)
+        case Apply(op):
+            return op in COMPARISONS
+        case Load():
+            return False
+
+
+def fold(expr: Expr, predicate: Holds = is_predicate) -> Expr:
+    """The same value, said more simply where that is possible; looks two levels deep."""
+    match expr:
+        case Apply(op, args, bits):
+            return fold_apply(op, args, bits, predicate)
+        case Load(array, (Const(place),)) if array.initial and place < array.size:
+            return Const(array.initial[place] if place < len(array.initial) else 0, array.bits)
+        case _:
+            return expr
+
+
+def fold_apply(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds = is_predicate) -> Expr:
+    """`fold` of an operation that need not be built first."""
+    if all(isinstance(arg, Const) for arg in args):
+        width = args[0].bits if op in COMPARISONS or op in CONVERSIONS else bits
+        return Const(evaluate(op, width, *[a.value for a in args if isinstance(a, Const)]), bits)
+    if OPS[op].commutative and isinstance(args[0], Const):
+        args = (args[1], args[0])
+    if op in COMPARISONS:
+        found = _comparison(op, args, predicate)
+    elif op == "select":
+        found = _select(args, bits, predicate)
+    elif len(args) == 1:
+        found = _unary(op, args[0])
+    else:
+        found = _arithmetic(op, args, bits, predicate)
+    return Apply(op, args, bits) if found is None else found
+
+
+def same(a: Expr, b: Expr) -> bool:
+    """True if the two are certainly equal; compares operands, but not theirs."""
+    return a is b or (not isinstance(a, Apply | Load) and a == b)
+
+
+def inverse(condition: Expr, predicate: Holds = is_predicate) -> Expr:
+    """1 where the condition is 0, else 0."""
+    match condition:
+        case Const(value):
+            return FALSE if value else TRUE
+        case Apply(op, args) if op in _INVERSE:
+            return Apply(_INVERSE[op], args)
+        case Apply(op, (a, b)) if op in _TURNED:
+            return fold_apply(_TURNED[op], (b, a), 32, predicate)
+        case Apply("xor", (a, Const(1))) if predicate(a):
+            return a
+        case _ if predicate(condition):
+            return Apply("xor", (condition, TRUE))
+        case _:
+            return Apply("eq", (condition, Const(0, condition.bits)))
+
+
+def _arithmetic(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds) -> Expr | None:
+    ones = (1 << bits) - 1
+    match op, args:
+        case _, (a, Const(0)) if op in _ZERO_RIGHT:
+            return a
+        case "sub", (a, Const(c)):
+            return fold_apply("add", (a, Const(-c & ones, bits)), bits)
+        case "sub", (Const(0), a):
+            return fold_apply("neg", (a,), bits)
+        case "add", (Apply("add", (a, Const(c))), Const(d)):
+            return fold_apply("add", (a, Const(c + d & ones, bits)), bits)
+        case (("add" | "sub"), (a, Apply("neg", (b,)))):
+            return fold_apply("sub" if op == "add" else "add", (a, b), bits)
+        case (("mul" | "and" | "umin" | "umulh" | "smulh"), (_, Const(0))):
+            return Const(0, bits)
+        case (("shl" | "shr" | "sar" | "rotl"), (Const(0), _)):
+            return Const(0, bits)
+        case "mul", (a, Const(c)):
+            return _times(a, c, bits)
+        case "muladd", (a, b, c):
+            return fold_apply("add", (Apply("mul", (a, b), bits), c), bits) if isinstance(b, Const) else None
+        case (("and" | "umin"), (a, Const(c))) if c == ones:
+            return a
+        case (("or" | "umax"), (_, Const(c))) if c == ones:
+            return Const(ones, bits)
+        case "and", (Apply("and", (a, Const(c))), Const(d)):
+            return fold_apply("and", (a, Const(c & d, bits)), bits, predicate)
+        case "xor", (a, Const(c)) if c == ones:
+            return fold_apply("not", (a,), bits)
+        case (("sdiv" | "udiv"), (a, Const(1))):
+            return a
+        case "udiv", (a, Const(c)) if c & (c - 1) == 0 and c:
+            return Apply("shr", (a, Const(c.bit_length() - 1)), bits)
+        case "urem", (a, Const(c)) if c & (c - 1) == 0 and c:
+            return fold_apply("and", (a, Const(c - 1, bits)), bits, predicate)
+        case _, (a, b) if same(a, b):
+            if op in _IDEMPOTENT:
+                return a
+            return Const(0, bits) if op in ("sub", "xor", "absdiff") else None
+    return _boolean(op, args, predicate) if bits == 32 else None
+
+
+def _times(a: Expr, c: int, bits: int) -> Expr | None:
+    if c == (1 << bits) - 1:
+        return fold_apply("neg", (a,), bits)
+    if c & (c - 1) == 0:
+        return fold_apply("shl", (a, Const(c.bit_length() - 1)), bits)
+    return None
+
+
+def _boolean(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | None:
+    match op, args:
+        case "and", (a, Const(c)) if c & 1 and predicate(a):
+            return a
+        case "or", (a, Const(1)) if predicate(a):
+            return TRUE
+        case "xor", (a, Const(1)) if isinstance(a, Apply) and a.op in COMPARISONS:
+            return inverse(a, predicate)
+        case "xor", (Apply("xor", (a, Const(1))), Const(1)):
+            return a
+    return None
+
+
+def _unary(op: str, a: Expr) -> Expr | None:
+    match op, a:
+        case "mov", _:
+            return a
+        case ("neg", Apply("neg", (b,))) | ("not", Apply("not", (b,))):
+            return b
+        case "neg", Apply("sub", (b, c), bits):
+            return Apply("sub", (c, b), bits)
+        case ("abs", Apply("neg", (b,), bits)) | ("abs", Apply("abs", (b,), bits)):
+            return Apply("abs", (b,), bits)
+        case "abs", Apply("absdiff"):
+            return None
+        case "trunc", Apply("sext32" | "zext32", (b,)):
+            return b
+    if op in _NARROWING:
+        return _narrow(op, a)
+    return None
+
+
+def _narrow(op: str, a: Expr) -> Expr | None:
+    bits = _NARROWING[op]
+    match a:
+        case Apply(inner, (b,)) if inner in _NARROWING:
+            if inner == op or (_NARROWING[inner] < bits and (inner[0] == "z" or op[0] == "s")):
+                return a
+            return fold_apply(op, (b,), a.bits) if bits <= _NARROWING[inner] else None
+        case Apply("and", (b, Const(c))):
+            if c < 1 << (bits - (op[0] == "s")):
+                return a
+            # The mask keeps all the bits that the narrowing does.
+            return fold_apply(op, (b,), a.bits) if c & ((1 << bits) - 1) == (1 << bits) - 1 else None
+        case _:
+            return a if a.bits == 32 and is_predicate(a) else None
+
+
+def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | None:
+    match op, args:
+        case _, (a, b) if same(a, b):
+            return Const(_REFLEXIVE[op])
+        case ("ne", (a, Const(0))) | ("eq", (a, Const(1))) if predicate(a):
+            return a
+        case ("eq", (a, Const(0))) | ("ne", (a, Const(1))) if predicate(a):
+            return None if _plain(a) else inverse(a, predicate)
+        case (("eq" | "ne"), (a, Const(value=c))) if c > 1 and predicate(a):
+            return Const(int(op == "ne"))
+        case (("ne" | "eq"), (Apply("sub" | "xor", (a, b)), Const(0))):
+            return fold_apply(op, (a, b), 32, predicate)
+        case "ult", (_, Const(0)):
+            return FALSE
+        case "ule", (Const(0), _):
+            return TRUE
+        case (("ult" | "ule"), (Const(c), a)) if c == (op == "ule"):
+            return fold_apply("ne", (a, Const(0, a.bits)), 32, predicate)
+    return None
+
+
+def _plain(a: Expr) -> bool:
+    """True if the inverse of a predicate would need an operation of its own anyway."""
+    return not (isinstance(a, Apply) and (a.op in COMPARISONS or a.op == "xor"))
+
+
+def _select(args: tuple[Expr, ...], bits: int, predicate: Holds) -> Expr | None:
+    c, a, b = args
+    match c:
+        case Const(value):
+            return a if value else b
+        case Apply("ne", (d, Const(0))):
+            return fold_apply("select", (d, a, b), bits, predicate)
+        case Apply("eq", (d, Const(0))) | Apply("xor", (d, Const(1))) if c.op == "eq" or predicate(d):
+            return fold_apply("select", (d, b, a), bits, predicate)
+    if same(a, b):
+        return a
+    return _choice(c, a, b, predicate) if bits == 32 else None
+
+
+def _choice(c: Expr, a: Expr, b: Expr, predicate: Holds) -> Expr | None:
+    """A choice between predicates is one itself."""
+    if isinstance(a, Const) and isinstance(b, Const) and {a.value, b.value} == {0, 1} and c.bits == 32:
+        if a.value == 0:
+            return inverse(c, predicate)
+        return c if predicate(c) else Apply("ne", (c, FALSE))
+    if not predicate(c):
+        return None
+    if b == FALSE and predicate(a):
+        return fold_apply("and", (c, a), 32, predicate)
+    if a == TRUE and predicate(b):
+        return fold_apply("or", (c, b), 32, predicate)
+    return _pattern(c, a, b)
+
+
+def _pattern(c: Expr, a: Expr, b: Expr) -> Expr | None:
+    """Minimum, maximum and absolute value written as choices."""
+    match c:
+        case Apply("slt" | "sle" | "ult" | "ule" as op, (x, y)):
+            least, most = ("smin", "smax") if op[0] == "s" else ("umin", "umax")
+            if same(a, x) and same(b, y):
+                return Apply(least, (x, y))
+            if same(a, y) and same(b, x):
+                return Apply(most, (x, y))
+    return None

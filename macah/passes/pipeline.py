@@ -1,0 +1,63 @@
+"""The passes from a lowered kernel to the final form, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from macah import ir
+from macah.check import check_kernel
+from macah.passes.convert_ifs import convert_ifs
+from macah.passes.flatten_loops import flatten_loops
+from macah.passes.fuse_loops import fuse_loops
+from macah.passes.inline_calls import inline_calls
+from macah.passes.invert_loops import invert_loops
+from macah.passes.remove_leaves import remove_leaves
+from macah.passes.rotate_arrays import rotate_arrays
+from macah.passes.scalarize_arrays import scalarize_arrays
+from macah.passes.separate_streams import separate_streams
+from macah.passes.unroll_for import unroll_for
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass; `removes` are the classes of the IR that do not occur after it, ever again."""
+
+    run: Callable[[ir.Kernel], ir.Kernel]
+    removes: tuple[type, ...] = ()
+    narrows: bool = False  # no words of 64 bits are left
+
+    @property
+    def name(self) -> str:
+        """The name of the pass's function."""
+        return self.run.__name__
+
+
+PIPELINE = (
+    Pass(inline_calls, removes=(ir.Call,)),
+    Pass(unroll_for, removes=(ir.UnrolledFor,)),
+    Pass(separate_streams),
+    Pass(scalarize_arrays),
+    Pass(rotate_arrays, removes=(ir.Shift,)),
+    Pass(scalarize_arrays),
+    Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
+    Pass(invert_loops, removes=(ir.While,)),
+    Pass(convert_ifs),
+    Pass(fuse_loops),
+    Pass(flatten_loops, removes=(ir.If,)),
+)
+
+
+def optimize(kernel: ir.Kernel, watch: Callable[[str, ir.Kernel], None] | None = None) -> ir.Kernel:
+    """The kernel in its final form; `watch` sees the result of each pass. Checks after each."""
+    absent: frozenset[type] = frozenset()
+    widths: tuple[int, ...] = (32, 64)
+    check_kernel(kernel)
+    for step in PIPELINE:
+        kernel = step.run(kernel)
+        absent |= frozenset(step.removes)
+        widths = (32,) if step.narrows else widths
+        check_kernel(kernel, absent, widths)
+        if watch is not None:
+            watch(step.name, kernel)
+    return kernel
