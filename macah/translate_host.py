@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pycparser import c_ast
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _WORD = "__UINT32_TYPE__"
 _WIDE = "unsigned long long"
+# Types whose bits are the value, and the integers of their sizes.
+_FLOATS = {"float": _WORD, "double": _WIDE}
 
 
 @dataclass(frozen=True)
@@ -109,29 +111,22 @@ def _lvalue(capture: ir.Capture, indices: tuple[str, ...]) -> str:
     return source
 
 
-def _half(capture: ir.Capture) -> int | None:
-    """Which half of a 64-bit value is captured: 0 the low one, 1 the high one, None: it is no half."""
-    half: int | None = getattr(capture, "half", None)
-    return half
-
-
 def _packed(capture: ir.Capture, indices: tuple[str, ...]) -> str:
     """The word that stands for a captured value; C's conversions extend narrower types as words want it."""
     value = f"({_lvalue(capture, indices)})"
-    match _half(capture):
-        case None:
-            return f"({_WORD}){value}"
-        case half:
-            return f"({_WORD})(({_WIDE}){value} >> {32 * half})"
+    if capture.type in _FLOATS:
+        value = f"((union {{ {capture.type} f; {_FLOATS[capture.type]} u; }}){{{value}}}).u"
+    if capture.half is None:
+        return f"({_WORD}){value}"
+    return f"({_WORD})(({_WIDE}){value} >> {32 * capture.half})"
 
 
 def _unpacked(capture: ir.Capture, indices: tuple[str, ...], word: str) -> str:
     """The assignment of a word to what was captured."""
-    target = _lvalue(capture, indices)
-    match _half(capture):
-        case None:
-            value = word
-        case half:
-            kept = f"({_WIDE})({target}) & {0xFFFFFFFF << 32 * (1 - half):#x}ull"
-            value = f"(({kept}) | ({_WIDE}){word} << {32 * half})"
+    target, value, half = _lvalue(capture, indices), word, capture.half
+    if half is not None:
+        old = _packed(replace(capture, half=1 - half), indices)
+        value = f"(({_WIDE}){word} << {32 * half} | ({_WIDE}){old} << {32 * (1 - half)})"
+    if capture.type in _FLOATS:
+        value = f"((union {{ {_FLOATS[capture.type]} u; {capture.type} f; }}){{{value}}}).f"
     return f"{target} = ({capture.type}){value};"
