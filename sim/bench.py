@@ -1,4 +1,4 @@
-"""The Verilog around one design: clock, word port, and the streams' ends, moved by the system tasks of runtime/vpi.c."""
+"""The Verilog around one design: clock, word port, and streams moved by the system tasks of runtime/vpi.c."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The control plane, a cocotb test inside the simulator: runs the design once for each request of the host.
 
 It is packed into the image (see cosim.py), so it imports nothing of this project. Words and streams do not
-pass through it: runtime/vpi.c moves them. The host waits for eight bytes: whether an assertion failed, and which.
+pass through it: runtime/vpi.c moves them. The host waits for eight bytes: whether an assertion failed,
+and which.
 """
 
 from __future__ import annotations

@@ -156,8 +156,9 @@ def _strings(name: str, values: Sequence[str]) -> str:
 
 def _included(symbol: str, path: Path) -> str:
     """A file's bytes as a symbol and its end."""
+    file = _text(json.dumps(str(path)))
     return (
-        f'__asm__(".section .rodata\\n.global {symbol}\\n{symbol}:\\n.incbin " {_text(json.dumps(str(path)))}\n'
+        f'__asm__(".section .rodata\\n.global {symbol}\\n{symbol}:\\n.incbin " {file}\n'
         f'        "\\n.global {symbol}_end\\n{symbol}_end:\\n.previous\\n");\n'
         f"extern const char {symbol}[], {symbol}_end[];\n"
     )

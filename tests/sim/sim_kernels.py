@@ -63,7 +63,10 @@ def scale() -> Hand:
   assign done = ran && !running, ctl_rdata = sum;
   always @(posedge clk)
     if (rst) begin running <= 0; ran <= 0; end
-    else if (ctl_write) begin if (ctl_address == 0) n <= ctl_wdata; if (ctl_address == 1) factor <= ctl_wdata; end
+    else if (ctl_write) begin
+      if (ctl_address == 0) n <= ctl_wdata;
+      if (ctl_address == 1) factor <= ctl_wdata;
+    end
     else if (start) begin running <= 1; ran <= 1; i <= 0; sum <= 0; old <= 0; end
     else if (running && !stalled) begin
       if (i < n) begin i <= i + 1; sum <= sum + x; old <= x; end else running <= 0;
