@@ -1,0 +1,353 @@
+"""C's types as the host has them (Linux, LP64): sizes, layout, conversions, and their spelling in messages.
+
+Types are values; a struct is equal only to itself. Qualifiers are not part of a type but for what a pointer
+points to; whether an object is const is known where it is declared.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+CHAR_IS_SIGNED = platform.machine() not in {"aarch64", "arm64", "armv7l", "ppc64le", "riscv64", "s390x"}
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """`void`."""
+
+    def __str__(self) -> str:
+        return "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer type; `rank` orders the types as C's conversion rank does."""
+
+    name: str
+    size: int
+    signed: bool
+    rank: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def bits(self) -> int:
+        """The width of the word that holds a value."""
+        return 64 if self.size == 8 else 32
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether a conversion to it asks for 'not 0'."""
+        return self.rank == 0
+
+    def wrap(self, number: int) -> int:
+        """`number` converted to this type."""
+        if self.is_bool:
+            return int(number != 0)
+        number &= (1 << 8 * self.size) - 1
+        return number - (1 << 8 * self.size) if self.signed and number >> (8 * self.size - 1) else number
+
+    def holds(self, other: Integer) -> bool:
+        """Whether every value of `other` is a value of this type."""
+        if self.is_bool or other.is_bool:
+            return other.is_bool
+        if self.signed == other.signed:
+            return self.size >= other.size
+        return self.signed and self.size > other.size
+
+
+@dataclass(frozen=True, slots=True)
+class Floating:
+    """A floating-point type."""
+
+    name: str
+    size: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A pointer; `const` if what it points to must not be written through it."""
+
+    target: CType
+    const: bool = False
+
+    def __str__(self) -> str:
+        return _spell(self, "")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An array; `length` is None if not known (`[]`), -1 if not constant."""
+
+    element: CType
+    length: int | None
+    shiftable: bool = False
+
+    def __str__(self) -> str:
+        return _spell(self, "")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamType:
+    """A handle of a stream."""
+
+    element: CType
+
+    def __str__(self) -> str:
+        return f"{self.element} stream"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType:
+    """A function; `parameters` is None if they are not declared."""
+
+    result: CType
+    parameters: tuple[CType, ...] | None
+    variadic: bool = False
+
+    def __str__(self) -> str:
+        return _spell(self, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member at `offset` bytes; `name` begins with "@" for an anonymous struct."""
+
+    name: str
+    type: CType
+    offset: int
+    const: bool = False
+    bitfield: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class StructType:
+    """A struct or union, which may still be incomplete."""
+
+    kind: str
+    tag: str
+    members: tuple[Member, ...] = ()
+    complete: bool = False
+    size: int = 0
+    align: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.tag}" if self.tag else f"{self.kind} <anonymous>"
+
+    def find(self, name: str) -> tuple[Member, ...]:
+        """The way to a member, through anonymous members; () if there is none."""
+        for member in self.members:
+            if member.name == name:
+                return (member,)
+            if member.name.startswith("@") and isinstance(member.type, StructType):
+                inner = member.type.find(name)
+                if inner:
+                    return (member, *inner)
+        return ()
+
+
+CType = Void | Integer | Floating | Pointer | ArrayType | StreamType | FunctionType | StructType
+
+VOID = Void()
+BOOL = Integer("_Bool", 1, False, 0)
+CHAR = Integer("char", 1, CHAR_IS_SIGNED, 1)
+SCHAR = Integer("signed char", 1, True, 1)
+UCHAR = Integer("unsigned char", 1, False, 1)
+SHORT = Integer("short", 2, True, 2)
+USHORT = Integer("unsigned short", 2, False, 2)
+INT = Integer("int", 4, True, 3)
+UINT = Integer("unsigned int", 4, False, 3)
+LONG = Integer("long", 8, True, 4)
+ULONG = Integer("unsigned long", 8, False, 4)
+LLONG = Integer("long long", 8, True, 5)
+ULLONG = Integer("unsigned long long", 8, False, 5)
+INT128 = Integer("__int128", 16, True, 6)
+UINT128 = Integer("unsigned __int128", 16, False, 6)
+FLOAT = Floating("float", 4)
+DOUBLE = Floating("double", 8)
+LONG_DOUBLE = Floating("long double", 16)
+
+_UNSIGNED = {t.rank: t for t in (UCHAR, USHORT, UINT, ULONG, ULLONG, UINT128)}
+_WORDS: dict[str, CType] = {
+    "void": VOID,
+    "_Bool": BOOL,
+    "bool": BOOL,
+    "char": CHAR,
+    "char signed": SCHAR,
+    "char unsigned": UCHAR,
+    "short": SHORT,
+    "short unsigned": USHORT,
+    "": INT,
+    "unsigned": UINT,
+    "long": LONG,
+    "long unsigned": ULONG,
+    "long long": LLONG,
+    "long long unsigned": ULLONG,
+    "__int128": INT128,
+    "__int128_t": INT128,
+    "__int128 unsigned": UINT128,
+    "__uint128_t": UINT128,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "double long": LONG_DOUBLE,
+    "__builtin_va_list": ArrayType(ULONG, 3),
+}
+
+
+def basic_type(words: list[str]) -> CType | None:
+    """The type that type specifiers as `unsigned`, `long` name, in any order."""
+    if exact := _WORDS.get(" ".join(sorted(words))):
+        return exact
+    plain = [w for w in words if w != "int"]
+    if "char" not in plain:
+        plain = [w for w in plain if w != "signed"]
+    return _WORDS.get(" ".join(sorted(plain)))
+
+
+def size_of(ctype: CType) -> int | None:
+    """`sizeof`; None for what has no size known at compile time. GNU C gives void and functions 1."""
+    match ctype:
+        case Integer(size=size) | Floating(size=size):
+            return size
+        case Pointer() | StreamType():
+            return 8
+        case ArrayType(element, length):
+            size_of_element = size_of(element)
+            if length is None or length < 0 or size_of_element is None:
+                return None
+            return length * size_of_element
+        case StructType():
+            return ctype.size if ctype.complete else None
+        case Void() | FunctionType():
+            return 1
+
+
+def align_of(ctype: CType) -> int:
+    """`_Alignof`."""
+    match ctype:
+        case Integer(size=size) | Floating(size=size):
+            return size
+        case Pointer() | StreamType():
+            return 8
+        case ArrayType(element):
+            return align_of(element)
+        case StructType():
+            return ctype.align
+        case Void() | FunctionType():
+            return 1
+
+
+@dataclass(slots=True)
+class Layout:
+    """Places members one after the other, as the x86-64 and aarch64 ABIs do."""
+
+    is_union: bool
+    members: list[Member] = field(default_factory=list)
+    bit: int = 0
+    size: int = 0
+    align: int = 1
+
+    def add(self, name: str, ctype: CType, const: bool = False) -> None:
+        """Place an ordinary member."""
+        align = align_of(ctype)
+        offset = 0 if self.is_union else -(-self.bit // (8 * align)) * align
+        self._placed(Member(name, ctype, offset, const), align, 8 * (offset + (size_of(ctype) or 0)))
+
+    def add_bits(self, name: str, ctype: Integer, width: int, const: bool = False) -> None:
+        """Place a bit-field; one of width 0 ends the storage unit."""
+        unit = 8 * ctype.size
+        start = 0 if self.is_union else self.bit
+        if width == 0 or start // unit != (start + width - 1) // unit:
+            start = -(-start // unit) * unit
+        align = ctype.size if name else 1
+        self._placed(Member(name, ctype, start // unit * ctype.size, const, True), align, start + width)
+
+    def _placed(self, member: Member, align: int, end: int) -> None:
+        self.members.append(member)
+        self.align = max(self.align, align)
+        self.bit = end
+        self.size = max(self.size, -(-end // 8))
+
+    def finish(self, struct: StructType) -> None:
+        """Complete `struct` with what was placed."""
+        struct.members = tuple(m for m in self.members if m.name or not m.bitfield)
+        struct.align = self.align
+        struct.size = -(-self.size // self.align) * self.align
+        struct.complete = True
+
+
+def promote(ctype: Integer) -> Integer:
+    """C's integer promotions."""
+    return ctype if ctype.rank >= INT.rank else INT
+
+
+def common_type(a: Integer, b: Integer) -> Integer:
+    """C's usual arithmetic conversions."""
+    a, b = promote(a), promote(b)
+    if a.signed == b.signed:
+        return a if a.rank >= b.rank else b
+    unsigned, signed = (b, a) if a.signed else (a, b)
+    if unsigned.rank >= signed.rank:
+        return unsigned
+    return signed if signed.size > unsigned.size else _UNSIGNED[signed.rank]
+
+
+def decay(ctype: CType) -> CType:
+    """The type of an array or function when it is used as a value or declared as a parameter."""
+    match ctype:
+        case ArrayType(element):
+            return Pointer(element)
+        case FunctionType():
+            return Pointer(ctype)
+        case _:
+            return ctype
+
+
+def compatible(a: CType, b: CType) -> bool:
+    """Whether two types are compatible, without regard to qualifiers."""
+    match a, b:
+        case Pointer(x), Pointer(y):
+            return compatible(x, y)
+        case ArrayType(x, n), ArrayType(y, m):
+            return compatible(x, y) and (n is None or m is None or n == m)
+        case StreamType(x), StreamType(y):
+            return compatible(x, y)
+        case _:
+            return a == b
+
+
+def scalar_leaves(ctype: CType, offset: int = 0) -> Iterator[tuple[tuple[str | int, ...], CType, int]]:
+    """The scalars of a value of `ctype`: the steps to each, by member and index, its type and offset."""
+    match ctype:
+        case StructType():
+            for member in ctype.members:
+                for steps, leaf, at in scalar_leaves(member.type, offset + member.offset):
+                    yield (member.name, *steps), leaf, at
+        case ArrayType(element, length):
+            for i in range(length or 0):
+                for steps, leaf, at in scalar_leaves(element, offset + i * (size_of(element) or 0)):
+                    yield (i, *steps), leaf, at
+        case _:
+            yield (), ctype, offset
+
+
+def _spell(ctype: CType, inner: str) -> str:
+    match ctype:
+        case Pointer(target, const):
+            nested = f"(*{inner})" if isinstance(target, ArrayType | FunctionType) else f"*{inner}"
+            return ("const " if const else "") + _spell(target, nested)
+        case ArrayType(element, length, shiftable):
+            extent = "" if length is None else "*" if length < 0 else str(length)
+            return _spell(element, f"{inner}[^{extent}^]" if shiftable else f"{inner}[{extent}]")
+        case FunctionType(result, parameters, variadic):
+            names = [str(p) for p in parameters or ()] + ["..."] * variadic
+            return _spell(result, f"{inner}({', '.join(names) or 'void'})")
+        case _:
+            gap = " " if inner and not inner.startswith("[") else ""
+            return f"{ctype}{gap}{inner}"

@@ -1,0 +1,33 @@
+"""One kernel block, type-checked, as kernel IR: what lowering is as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from macah import ir
+from macah.diagnostic import MacahError
+from macah.lower_base import Frame
+from macah.lower_declarations import Declarations
+from macah.lower_statements import Statements
+from macah.parser import deep_recursion
+from macah.program import KernelSite, Program
+
+
+def lower(program: Program, site: KernelSite, adpc: Mapping[str, int] | None = None) -> ir.Kernel:
+    """The kernel at `site`; a `MacahError` carries all mistakes found. `adpc`: values of pseudo-constants."""
+    try:
+        with deep_recursion():
+            return _lower(program, site, adpc or {})
+    except RecursionError:
+        raise MacahError("the kernel block is nested too deeply", site.where) from None
+
+
+def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Kernel:
+    types = Declarations(program.unit, adpc)
+    scope = types.scope_at(site.function, site.node)
+    lowering = Statements(program, types, Frame(site.function.decl.name, scope))
+    lowering.statement(site.node.body)
+    if lowering.errors:
+        raise MacahError.of(tuple(lowering.errors))
+    captured, streams = lowering.storage.captures()
+    return ir.Kernel(site.name, captured, streams, tuple(lowering.body), site.where)

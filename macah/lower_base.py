@@ -1,0 +1,208 @@
+"""What all of lowering shares: the function being lowered, where its statements go, and the errors found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ir
+from macah.ctypes import CType, Integer
+from macah.diagnostic import Diagnostic, MacahError, Place
+from macah.lower_declarations import Declarations
+from macah.lower_scope import Object, Scope
+from macah.lower_storage import Lvalue, Rvalue, Storage, Value
+from macah.program import Program, place_of, walk
+
+# Copies of at most so many elements are written out; longer ones are loops.
+_WRITTEN_OUT = 16
+
+
+@dataclass(slots=True)
+class Jump:
+    """A place that `break`, `continue` or `return` goes to."""
+
+    label: ir.Label
+    used: bool = False
+
+    def leave(self, where: Place) -> ir.Leave:
+        """The statement that goes there."""
+        self.used = True
+        return ir.Leave(self.label, where)
+
+    def around(self, body: list[ir.Stmt], where: Place) -> list[ir.Stmt]:
+        """`body`, as a block to leave if something does."""
+        return [ir.Block(self.label, tuple(body), where)] if self.used else body
+
+
+@dataclass(slots=True)
+class Frame:
+    """The kernel or function that is being lowered.
+
+    `returning` is None in the kernel itself. `last` is the statement behind which the function ends.
+    """
+
+    function: str
+    scope: Scope
+    result: Lvalue | None = None
+    returning: Jump | None = None
+    last: Any = None
+    breaks: list[Jump] = field(default_factory=list)
+    continues: list[Jump] = field(default_factory=list)
+
+
+class Base:
+    """The state of lowering one kernel; what it only declares comes with the classes built on it."""
+
+    def __init__(self, program: Program, types: Declarations, frame: Frame) -> None:
+        self.program = program
+        self.types = types
+        self.frame = frame
+        self.storage = Storage(frame.scope)
+        self.body: list[ir.Stmt] = []
+        self.errors: list[Diagnostic] = []
+        # What local pointers point into; parameters that stand for a variable of the caller.
+        self.pointers: dict[tuple[Object, tuple[str, ...]], Lvalue] = {}
+        self.aliases: dict[Object, Lvalue] = {}
+        # Whether a receive can find its stream closed; the names that are assigned anywhere.
+        nodes = list(walk(program.unit))
+        self.streams_end = any(isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in nodes)
+        self.moved = frozenset(name for n in nodes if (name := _assigned_name(n)))
+
+    def value(self, node: Any, wanted: bool = True) -> Value:
+        """Lower an expression; its effects become statements. `wanted`: its value is used."""
+        raise NotImplementedError
+
+    def statement(self, node: Any) -> None:
+        """Lower a statement."""
+        raise NotImplementedError
+
+    def call(self, node: Any) -> Value:
+        """Lower a function call."""
+        raise NotImplementedError
+
+    def shift(self, target: Lvalue, node: Any) -> None:
+        """Lower `a <<= n` or `a >>= n` of an array."""
+        raise NotImplementedError
+
+    def compound_value(self, node: Any) -> Value:
+        """Lower GNU's `({ … })`."""
+        raise NotImplementedError
+
+    def literal_object(self, node: Any) -> Lvalue:
+        """Lower a compound literal."""
+        raise NotImplementedError
+
+    @property
+    def scope(self) -> Scope:
+        """The innermost scope."""
+        return self.frame.scope
+
+    def emit(self, statement: ir.Stmt) -> None:
+        """Append a statement to what is being lowered."""
+        self.body.append(statement)
+
+    @contextmanager
+    def collected(self) -> Iterator[list[ir.Stmt]]:
+        """Statements emitted within go to a list of their own."""
+        outer, self.body = self.body, []
+        try:
+            yield self.body
+        finally:
+            self.body = outer
+
+    @contextmanager
+    def inner_scope(self) -> Iterator[Scope]:
+        """A block's scope."""
+        outer = self.frame.scope
+        self.frame.scope = Scope(outer)
+        try:
+            yield self.frame.scope
+        finally:
+            self.frame.scope = outer
+
+    @contextmanager
+    def within(self, frame: Frame) -> Iterator[None]:
+        """Lowers another function."""
+        outer, self.frame = self.frame, frame
+        try:
+            yield
+        finally:
+            self.frame = outer
+
+    def note_error(self, error: MacahError) -> None:
+        """Keep an error, to go on and find more."""
+        self.errors += [d for d in error.diagnostics if d not in self.errors]
+
+    def variable(self, name: str, bits: int, where: Place) -> ir.Variable:
+        """A variable of the compiler's own."""
+        return ir.Variable(name, bits, where)
+
+    def keep(self, expr: ir.Expr, name: str, where: Place) -> ir.Expr:
+        """The value that `expr` has now, whatever is assigned later."""
+        if isinstance(expr, ir.Const):
+            return expr
+        variable = self.variable(name, expr.bits, where)
+        self.emit(ir.Assign(variable, expr, where))
+        return ir.Read(variable)
+
+    def emit_if(
+        self,
+        condition: ir.Expr,
+        then: list[ir.Stmt],
+        orelse: list[ir.Stmt],
+        where: Place,
+        expect: float | None = None,
+    ) -> None:
+        """An `If`; what the macro `assert` expands to becomes an assertion."""
+        match then, orelse:
+            case [], []:
+                return
+            case [], [ir.Assert(ir.Const(0), message)]:
+                self.emit(ir.Assert(condition, message, where=where))
+            case _:
+                self.emit(ir.If(condition, tuple(then), tuple(orelse), expect, where))
+
+    def for_each(self, length: int, where: Place, body: Any) -> None:
+        """Emit `body(index)` for all indices of a dimension."""
+        if length <= _WRITTEN_OUT:
+            for i in range(length):
+                body(ir.Const(i))
+            return
+        counter = self.variable("i", 32, where)
+        self.emit(ir.Assign(counter, ir.Const(0), where))
+        with self.collected() as inner:
+            body(ir.Read(counter))
+            self.emit(ir.Assign(counter, ir.Apply("add", (ir.Read(counter), ir.Const(1))), where))
+        condition = ir.Apply("ult", (ir.Read(counter), ir.Const(length)))
+        self.emit(ir.While((), condition, tuple(inner), where))
+
+    def number(self, node: Any) -> tuple[ir.Expr, Integer]:
+        """Lower an expression that must be an integer."""
+        value = self.rvalue(node)
+        if isinstance(value, Rvalue) and isinstance(value.type, Integer):
+            return value.expr, value.type
+        raise MacahError(f"expected an integer, have a value of type '{type_text(value)}'", place_of(node))
+
+    def rvalue(self, node: Any) -> Value:
+        """Lower an expression for its value: a variable is read, an array becomes a pointer."""
+        raise NotImplementedError
+
+
+def type_text(value: Value) -> str:
+    """The type of a value, for messages."""
+    ctype: CType = value.type
+    return str(ctype)
+
+
+def _assigned_name(node: Any) -> str:
+    match node:
+        case c_ast.Assignment(lvalue=c_ast.ID(name=name)):
+            return str(name)
+        case c_ast.UnaryOp(op="++" | "--" | "p++" | "p--" | "&", expr=c_ast.ID(name=name)):
+            return str(name)
+        case _:
+            return ""

@@ -1,0 +1,112 @@
+"""Calls: what a called name means, and the names that are built in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes, ir
+from macah.ctypes import Integer
+from macah.diagnostic import MacahError, Note, Place
+from macah.lower_arithmetic import binary, convert, unary
+from macah.lower_constants import string_units
+from macah.lower_functions import Functions, check_count
+from macah.lower_operators import NOTHING
+from macah.lower_scope import FunctionName, Object
+from macah.lower_storage import Rvalue, Value
+from macah.program import place_of
+
+_HOST_ONLY = frozenset(
+    {"pstream_create", "stream_create", "pstream_free", "stream_free", "pstream_empty", "pstream_full"}
+    | {"mem_reader_spawn", "mem_writer_spawn", "mem_reader_spawn_depth", "mem_writer_spawn_depth"}
+    | {"mem_reader_join", "mem_writer_join"}
+)
+_MATH = {"min": 2, "max": 2, "abs": 1, "labs": 1, "llabs": 1}
+_BUILT_IN = frozenset(
+    {"EXPECT", "ADPC", "__builtin_expect", "__assert_fail", "pstream_close", "pstream_ended"}
+)
+
+
+class Calls(Functions):
+    """Function calls."""
+
+    def call(self, node: Any) -> Value:
+        where = place_of(node)
+        arguments = node.args.exprs if node.args else []
+        if not isinstance(node.name, c_ast.ID):
+            raise self._through_pointer(where)
+        name = node.name.name
+        function = self.scope.find(name)
+        if isinstance(function, FunctionName) and function.definition is not None:
+            return self.call_function(function, arguments, where)
+        if function is None or isinstance(function, FunctionName):
+            if name in _MATH:
+                return self._math(name, function, arguments, where)
+            if name in _BUILT_IN:
+                return self._built_in(name, arguments, where)
+            raise self._no_body(name, function, where)
+        if isinstance(function, Object):
+            raise self._through_pointer(where)
+        raise MacahError(f"called object '{name}' is not a function", where)
+
+    def _through_pointer(self, where: Place) -> MacahError:
+        hint = "call the function by its name, or choose with 'if' or 'switch'"
+        return MacahError("a kernel cannot call a function through a pointer", where, hint=hint)
+
+    def _no_body(self, name: str, function: FunctionName | None, where: Place) -> MacahError:
+        notes = tuple(Note(f"called from here, in '{f.name}'", at) for f, at in reversed(self.chain))
+        if name in _HOST_ONLY:
+            hint = "call it outside the kernel block"
+            return MacahError(f"'{name}' cannot be called in a kernel", where, notes, hint)
+        if function is None:
+            guess = self.scope.guess(name)
+            return MacahError(f"implicit declaration of function '{name}'{guess}", where, notes)
+        if function.where is not None:
+            notes = (*notes, Note(f"'{name}' is declared here", function.where))
+        message = f"function '{name}' has no body visible here, so it cannot run on the accelerator"
+        hint = "call it outside the kernel block, or define it in this file"
+        return MacahError(message, where, notes, hint)
+
+    # --- Built-in names
+
+    def _math(self, name: str, function: FunctionName | None, arguments: list[Any], where: Place) -> Value:
+        check_count(name, len(arguments), _MATH[name], where)
+        values = [self.number(argument) for argument in arguments]
+        if function is not None and function.type.parameters is not None:
+            # A prototype, as in <stdlib.h>, converts the arguments.
+            targets = [t for t in function.type.parameters if isinstance(t, Integer)]
+            pairs = zip(values, targets, strict=False)
+            values = [(convert(expr, source, target), target) for (expr, source), target in pairs]
+        if len(values) == 2:
+            expr, ctype = binary(name, *values[0], *values[1])
+        else:
+            expr, ctype = unary("abs", *values[0])
+        return Rvalue(ctype, expr)
+
+    def _built_in(self, name: str, arguments: list[Any], where: Place) -> Value:
+        match name, arguments:
+            case "EXPECT" | "__builtin_expect", [condition, _]:
+                if name == "EXPECT":
+                    return Rvalue(ctypes.INT, self.condition(condition))
+                return self.rvalue(condition)
+            case "__assert_fail", [text, *_]:
+                message = (
+                    f"{where.file}:{where.line}: {self.frame.function}: Assertion `{_spelled(text)}' failed."
+                )
+                self.emit(ir.Assert(ir.FALSE, message, where=where))
+                return NOTHING
+            case "pstream_close", [stream]:
+                return self.close(stream)
+            case "pstream_ended", [stream]:
+                return self.ended(stream)
+            case "ADPC", _:
+                hint = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
+                raise MacahError("'ADPC' must be a whole initialiser", where, hint=hint)
+        wanted = 2 if name in {"EXPECT", "__builtin_expect"} else 1
+        check_count(name, len(arguments), wanted, where)
+        raise AssertionError(name)
+
+
+def _spelled(text: Any) -> str:
+    return bytes(unit & 0xFF for unit in string_units(text.value)[1]).decode(errors="replace")

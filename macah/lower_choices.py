@@ -1,0 +1,117 @@
+"""`&&`, `||` and `?:`: pure if their operands are, else statements that happen only if they are to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from macah import ctypes, ir
+from macah.ctypes import Integer, compatible
+from macah.diagnostic import MacahError, Place
+from macah.lower_arithmetic import apply, convert
+from macah.lower_base import type_text
+from macah.lower_operators import NOTHING, Operators
+from macah.lower_scope import Object
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.program import place_of
+
+
+class Choices(Operators):
+    """C's operators that do not evaluate all of their operands."""
+
+    def logical(self, op: str, left: Any, right: Any, where: Place) -> Rvalue:
+        """`&&` and `||`: if the right operand has effects, they happen only if it is evaluated."""
+        first = self.condition(left)
+        with self.collected() as effects:
+            second = self.condition(right)
+        if isinstance(first, ir.Const):
+            if bool(first.value) == (op == "||"):
+                return Rvalue(ctypes.INT, first)
+            self.body += effects
+            return Rvalue(ctypes.INT, second)
+        if not effects:
+            return Rvalue(ctypes.INT, apply("and" if op == "&&" else "or", first, second))
+        result = self.variable("and" if op == "&&" else "or", 32, where)
+        self.emit(ir.Assign(result, first, where))
+        effects.append(ir.Assign(result, second, where))
+        then, orelse = (effects, []) if op == "&&" else ([], effects)
+        self.emit(ir.If(ir.Read(result), tuple(then), tuple(orelse), where=where))
+        return Rvalue(ctypes.INT, ir.Read(result))
+
+    def choice(self, node: Any) -> Value:
+        """`?:`: a `select` if both values are free of effects."""
+        where = place_of(node)
+        condition = self.condition(node.cond)
+        with self.collected() as then:
+            yes = self.rvalue(node.iftrue)
+        with self.collected() as orelse:
+            no = self.rvalue(node.iffalse)
+        match yes, no:
+            case Rvalue(type=Integer() as a), Rvalue(type=Integer() as b):
+                ctype = ctypes.common_type(a, b)
+                first, second = convert(yes.expr, a, ctype), convert(no.expr, b, ctype)
+                return Rvalue(ctype, self._chosen(condition, then, first, orelse, second, where))
+            case Lvalue(), Lvalue() if compatible(yes.type, no.type):
+                return self._chosen_struct(condition, (then, yes), (orelse, no), where)
+            case Reference(), Reference():
+                return self._chosen_reference(condition, (then, yes), (orelse, no), where)
+            case (Rvalue(type=ctypes.Void()), _) | (_, Rvalue(type=ctypes.Void())):
+                self.emit_if(condition, then, orelse, where)
+                return NOTHING
+        message = f"type mismatch in conditional expression ('{type_text(yes)}' and '{type_text(no)}')"
+        raise MacahError(message, where)
+
+    def _chosen(
+        self,
+        condition: ir.Expr,
+        then: list[ir.Stmt],
+        yes: ir.Expr,
+        orelse: list[ir.Stmt],
+        no: ir.Expr,
+        where: Place,
+    ) -> ir.Expr:
+        if isinstance(condition, ir.Const):
+            self.body += then if condition.value else orelse
+            return yes if condition.value else no
+        if not then and not orelse:
+            return apply("select", condition, yes, no, bits=yes.bits) if yes != no else yes
+        result = self.variable("choice", yes.bits, where)
+        then.append(ir.Assign(result, yes, where))
+        orelse.append(ir.Assign(result, no, where))
+        self.emit_if(condition, then, orelse, where)
+        return ir.Read(result)
+
+    def _chosen_struct(
+        self,
+        condition: ir.Expr,
+        yes: tuple[list[ir.Stmt], Lvalue],
+        no: tuple[list[ir.Stmt], Lvalue],
+        where: Place,
+    ) -> Lvalue:
+        result = Object("choice", yes[1].type, where=where)
+        target = Lvalue(result, result.type)
+        branches: list[list[ir.Stmt]] = []
+        for effects, value in (yes, no):
+            with self.collected() as branch:
+                self.body += effects
+                self.copy(target, value, where)
+            branches.append(branch)
+        self.emit_if(condition, branches[0], branches[1], where)
+        return target
+
+    def _chosen_reference(
+        self,
+        condition: ir.Expr,
+        yes: tuple[list[ir.Stmt], Reference],
+        no: tuple[list[ir.Stmt], Reference],
+        where: Place,
+    ) -> Reference:
+        a, b = yes[1].target, no[1].target
+        if a.object is not b.object or a.path != b.path or len(a.steps) != len(b.steps) or yes[0] or no[0]:
+            hint = "use an index, or '?:' on the elements"
+            raise MacahError("the pointers do not point into the same array", where, hint=hint)
+        steps = tuple(
+            x if isinstance(x, str) or isinstance(y, str) else self._chosen(condition, [], x, [], y, where)
+            for x, y in zip(a.steps, b.steps, strict=True)
+        )
+        return Reference(replace(a, steps=steps, const=a.const or b.const))

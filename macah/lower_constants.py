@@ -1,0 +1,267 @@
+"""Constants and constant expressions: values that the compiler itself must know."""
+
+from __future__ import annotations
+
+import operator
+import re
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes
+from macah.ctypes import CType, Floating, Integer
+from macah.diagnostic import MacahError, Place
+from macah.lower_scope import Broken, Constant, Object, Scope
+from macah.lower_types import Types
+from macah.program import place_of
+
+_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)([uUlL]*)")
+_ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
+_SIMPLE = {b"n": 10, b"t": 9, b"r": 13, b"a": 7, b"b": 8, b"f": 12, b"v": 11, b"e": 27}
+_PREFIXES = {"": 1, "u8": 1, "u": 2, "U": 4, "L": 4}
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
+_COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+Number = tuple[Integer | Floating, int | float]
+
+
+def adpc_value(name: str, minimum: int, maximum: int, chosen: Mapping[str, int]) -> int:
+    """The value of the pseudo-constant `name`: what was chosen for it, else the least."""
+    value = chosen.get(name, minimum)
+    if not minimum <= value <= maximum:
+        raise MacahError(f"the value {value} chosen for '{name}' is not in its range {minimum} to {maximum}")
+    return value
+
+
+def integer_constant(text: str) -> tuple[Integer, int] | None:
+    """The type and value of an integer constant as spelled; None if it is none, or too large for any type."""
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        return None
+    digits, suffix = match.group(1), match.group(2).lower()
+    is_decimal = digits[0] != "0" or digits == "0"
+    octal = not is_decimal and digits[1] not in "xXbB"
+    value = int(digits, 8 if octal else 0)
+    signed: tuple[Integer, ...] = (ctypes.INT, ctypes.LONG, ctypes.LLONG)
+    unsigned: tuple[Integer, ...] = (ctypes.UINT, ctypes.ULONG, ctypes.ULLONG)
+    least = suffix.count("l")
+    for s, u in list(zip(signed, unsigned, strict=True))[least:]:
+        if "u" not in suffix and s.wrap(value) == value:
+            return s, value
+        if ("u" in suffix or not is_decimal) and u.wrap(value) == value:
+            return u, value
+    return None
+
+
+def string_units(spelled: str) -> tuple[Integer, list[int]]:
+    """The element type and the values, without the final 0, of a character or string constant."""
+    prefix, body = re.split(r"[\"']", spelled, maxsplit=1)
+    size = _PREFIXES[prefix]
+    element = {1: ctypes.CHAR, 2: ctypes.USHORT, 4: ctypes.INT if prefix == "L" else ctypes.UINT}[size]
+    units: list[int] = []
+    raw = body[:-1].encode()
+    at = 0
+    while at < len(raw):
+        if match := _ESCAPE.match(raw, at):
+            units.append(element.wrap(_escaped(match.group(1))))
+        else:
+            match = re.compile(rb"[^\\]+", re.DOTALL).match(raw, at)
+            assert match is not None, spelled
+            plain = match.group()
+            codes = list(plain) if size == 1 else [ord(c) for c in plain.decode()]
+            units += [element.wrap(code) for code in codes]
+        at = match.end()
+    return element, units
+
+
+def _escaped(escape: bytes) -> int:
+    if escape[:1] == b"x" and len(escape) > 1:
+        return int(escape[1:], 16)
+    if escape[:1].isdigit():
+        return int(escape, 8)
+    return _SIMPLE.get(escape, escape[0])
+
+
+class Constants(Types):
+    """Evaluates constant expressions. `adpc` holds the values chosen for pseudo-constants."""
+
+    def __init__(self, adpc: Mapping[str, int]) -> None:
+        super().__init__()
+        self.adpc = adpc
+
+    def constant(self, node: Any, scope: Scope, name: str = "") -> int:
+        if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) and node.name.name == "ADPC":
+            return self._pseudo_constant(node, scope, name)
+        ctype, value = self.number(node, scope)
+        if isinstance(ctype, Floating):
+            raise MacahError("the constant must be an integer", place_of(node))
+        return int(value)
+
+    def number(self, node: Any, scope: Scope) -> Number:
+        """The type and value of a constant expression; a `MacahError` if it is none."""
+        match node:
+            case c_ast.Constant():
+                return literal(node)
+            case c_ast.ID(name=name):
+                return self._named_constant(name, scope, place_of(node))
+            case c_ast.UnaryOp(op="sizeof" | "_Alignof" | "__alignof__"):
+                return self.size(node, scope)
+            case c_ast.UnaryOp(op=op, expr=inner):
+                return self._unary(op, self.number(inner, scope), place_of(node))
+            case c_ast.BinaryOp(op="&&" | "||" as op, left=left, right=right):
+                first = bool(self.number(left, scope)[1])
+                decided = first == (op == "||")
+                return ctypes.INT, int(first if decided else bool(self.number(right, scope)[1]))
+            case c_ast.BinaryOp(op=op, left=left, right=right):
+                return self._binary(op, self.number(left, scope), self.number(right, scope), place_of(node))
+            case c_ast.TernaryOp(cond=cond, iftrue=yes, iffalse=no):
+                return self._choice(bool(self.number(cond, scope)[1]), yes, no, scope)
+            case c_ast.Cast(to_type=to_type, expr=inner):
+                ctype = self.read_type(to_type, scope)[0]
+                if isinstance(ctype, Integer | Floating):
+                    return converted(self.number(inner, scope), ctype)
+            case c_ast.FuncCall(name=c_ast.ID(name="__builtin_expect"), args=args):
+                return self.number(args.exprs[0], scope)
+        raise MacahError("the expression is not constant", place_of(node))
+
+    def size(self, node: Any, scope: Scope) -> tuple[Integer, int]:
+        """The value of `sizeof` or `_Alignof`."""
+        inner = node.expr
+        if isinstance(inner, c_ast.Typename):
+            ctype = self.read_type(inner, scope)[0]
+        else:
+            ctype = self.type_of(inner, scope)
+            if isinstance(inner, c_ast.ID):
+                entity = scope.find(inner.name)
+                if isinstance(entity, Object) and entity.decayed:
+                    ctype = ctypes.decay(ctype)
+        if node.op != "sizeof":
+            return ctypes.ULONG, ctypes.align_of(ctype)
+        size = ctypes.size_of(ctype)
+        if size is None:
+            raise MacahError(f"invalid application of 'sizeof' to type '{ctype}'", place_of(node))
+        return ctypes.ULONG, size
+
+    def _named_constant(self, name: str, scope: Scope, where: Place) -> Number:
+        match scope.find(name):
+            case Constant(ctype, value):
+                return ctype, value
+            case Broken(error):
+                raise error
+            case None:
+                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", where)
+            case Object(type=Integer() as ctype, table=table) if table is not None:
+                return ctype, table.get(((), ()), 0)
+        raise MacahError(f"'{name}' is not a constant", where)
+
+    def _pseudo_constant(self, node: Any, scope: Scope, name: str) -> int:
+        bounds = node.args.exprs if node.args else []
+        if len(bounds) != 2:
+            raise MacahError("'ADPC' takes a least and a greatest value", place_of(node))
+        if not name:
+            hint = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
+            raise MacahError("'ADPC' must be a whole initialiser", place_of(node), hint=hint)
+        low, high = (self.constant(bound, scope) for bound in bounds)
+        if low > high:
+            raise MacahError(f"the range of '{name}', {low} to {high}, is empty", place_of(node))
+        return adpc_value(name, low, high, self.adpc)
+
+    def _choice(self, condition: bool, yes: Any, no: Any, scope: Scope) -> Number:
+        types = (self.type_of(yes, scope), self.type_of(no, scope))
+        value = self.number(yes if condition else no, scope)
+        return converted(value, arithmetic_type(*types))
+
+    def _unary(self, op: str, operand: Number, where: Place) -> Number:
+        ctype, value = operand
+        if op == "!":
+            return ctypes.INT, int(not value)
+        if isinstance(ctype, Integer):
+            ctype = ctypes.promote(ctype)
+            if op in "+-~":
+                return ctype, ctype.wrap({"+": +int(value), "-": -int(value), "~": ~int(value)}[op])
+        elif op in "+-":
+            return ctype, value if op == "+" else -value
+        raise MacahError("the expression is not constant", where)
+
+    def _binary(self, op: str, left: Number, right: Number, where: Place) -> Number:
+        if op in {"<<", ">>"} and isinstance(left[0], Integer) and isinstance(right[0], Integer):
+            ctype = ctypes.promote(left[0])
+            count = int(right[1]) % (8 * ctype.size)
+            x = int(left[1])
+            return ctype, ctype.wrap(x << count if op == "<<" else x >> count)
+        common = arithmetic_type(left[0], right[0])
+        a, b = converted(left, common)[1], converted(right, common)[1]
+        if op in _COMPARISON:
+            return ctypes.INT, int(_COMPARISON[op](a, b))
+        if op in "/%" and b == 0 and isinstance(common, Integer):
+            raise MacahError("division by zero in a constant expression", where)
+        if isinstance(common, Floating):
+            if op not in "+-*/":
+                raise MacahError(f"invalid operands to binary {op}", where)
+            quotient = a / b if op == "/" and b else float("inf")
+            return common, quotient if op == "/" else _ARITHMETIC[op](a, b)
+        if op in "/%":
+            quotient = abs(int(a)) // abs(int(b))
+            quotient = quotient if (a < 0) == (b < 0) else -quotient
+            return common, common.wrap(quotient if op == "/" else int(a) - quotient * int(b))
+        return common, common.wrap(_ARITHMETIC[op](a, b))
+
+
+def literal(node: Any) -> Number:
+    """The type and value of a number or character constant."""
+    if node.type == "string":
+        raise MacahError("a string is not an integer constant", place_of(node))
+    if "'" in node.value:
+        element, units = string_units(node.value)
+        if len(units) == 1:
+            return (ctypes.INT if element == ctypes.CHAR else element), units[0]
+        value = 0
+        for unit in units:
+            value = value << 8 | unit & 0xFF
+        return ctypes.INT, ctypes.INT.wrap(value)
+    if found := integer_constant(node.value):
+        return found
+    text = node.value.rstrip("fFlL") if node.value[:2].lower() != "0x" else node.value.rstrip("lL")
+    try:
+        value_of_float = float.fromhex(text) if text[:2].lower() == "0x" else float(text)
+    except ValueError:
+        raise MacahError(f"constant '{node.value}' is not supported", place_of(node)) from None
+    single = node.value[-1] in "fF" and text != node.value
+    return converted((ctypes.DOUBLE, value_of_float), ctypes.FLOAT if single else ctypes.DOUBLE)
+
+
+def arithmetic_type(a: CType, b: CType) -> Integer | Floating:
+    """C's usual arithmetic conversions, floating types included."""
+    if isinstance(a, Floating) or isinstance(b, Floating):
+        floats = [t for t in (a, b) if isinstance(t, Floating)]
+        return max(floats, key=lambda t: t.size)
+    if isinstance(a, Integer) and isinstance(b, Integer):
+        return ctypes.common_type(a, b)
+    raise MacahError("the expression is not constant")
+
+
+def converted(number: Number, ctype: Integer | Floating) -> Number:
+    """A constant converted to an arithmetic type."""
+    value = number[1]
+    if isinstance(ctype, Integer):
+        return ctype, int(value != 0) if ctype.is_bool else ctype.wrap(int(value))
+    if ctype == ctypes.FLOAT:
+        return ctype, float(struct.unpack("f", struct.pack("f", value))[0])
+    return ctype, float(value)

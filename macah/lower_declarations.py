@@ -1,0 +1,149 @@
+"""Declarations outside the kernel block, as entities: at file scope, and in the enclosing function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes
+from macah.ctypes import ArrayType, CType, FunctionType, Integer, StructType
+from macah.diagnostic import MacahError, Note
+from macah.lower_constants import adpc_value as adpc_value
+from macah.lower_initializers import InitializerReader, Item
+from macah.lower_scope import (
+    Broken,
+    Constant,
+    Entity,
+    FileScope,
+    FunctionName,
+    Object,
+    Scope,
+    Table,
+    Typedef,
+)
+from macah.lower_typeof import Analyzer
+from macah.program import place_of, walk
+
+
+class Declarations(Analyzer):
+    """The scopes of one translation unit."""
+
+    def __init__(self, unit: Any, adpc: Mapping[str, int]) -> None:
+        super().__init__(adpc)
+        self.file = FileScope(declare=self.declare, read_tag=self.read_type)
+        self.file.add(unit)
+
+    def scope_at(self, function: Any, target: Any) -> Scope:
+        """The scope in which the node `target` stands in `function`."""
+        scope = Scope(self.file)
+        arguments = function.decl.type.args
+        for parameter in arguments.params if arguments else []:
+            if isinstance(parameter, c_ast.Decl) and parameter.name:
+                self.declare_parameter(parameter, scope)
+        return self._descend(function.body, target, scope)
+
+    def declare(self, node: Any, scope: Scope) -> None:
+        """Enter what `node` declares, outside a kernel, into `scope`."""
+        if isinstance(node, c_ast.Enum):
+            self.read_type(node, scope)
+            return
+        declaration = node.decl if isinstance(node, c_ast.FuncDef) else node
+        where = place_of(declaration)
+        try:
+            ctype, const = self.read_type(declaration.type, scope)
+            entity: Entity
+            if isinstance(declaration, c_ast.Typedef):
+                entity = Typedef(ctype, const, where)
+            elif isinstance(ctype, FunctionType):
+                definition = node if isinstance(node, c_ast.FuncDef) else None
+                entity = FunctionName(declaration.name, ctype, definition, where)
+            else:
+                entity = self._variable(declaration, ctype, const, scope)
+        except MacahError as error:
+            entity = Broken(error, where)
+        if declaration.name:
+            scope.names[declaration.name] = entity
+
+    def declare_parameter(self, node: Any, scope: Scope) -> None:
+        """Enter a parameter of the enclosing function: an array of known size stays one."""
+        where = place_of(node)
+        try:
+            ctype, const = self.read_type(node.type, scope)
+            known = isinstance(ctype, ArrayType) and (ctype.length or -1) > 0
+            declared = ctype if known else ctypes.decay(ctype)
+            if isinstance(ctype, ArrayType) and not known:
+                declared = ctypes.Pointer(ctype.element, const)
+            scope.names[node.name] = Object(node.name, declared, const, where, node.name, decayed=known)
+        except MacahError as error:
+            scope.names[node.name] = Broken(error, where)
+
+    def _variable(self, node: Any, ctype: CType, const: bool, scope: Scope) -> Entity:
+        """A variable of the host program; or a constant, if it can never be anything else."""
+        where = place_of(node)
+        if node.init is None:
+            return Object(node.name, ctype, const, where, node.name)
+        if const and isinstance(ctype, Integer):
+            try:
+                return Constant(ctype, ctype.wrap(self.constant(node.init, scope, node.name)), where)
+            except MacahError:
+                if _is_adpc(node.init):
+                    raise
+        if not isinstance(ctype, ArrayType | StructType):
+            return Object(node.name, ctype, const, where, node.name)
+        reader = InitializerReader(self, scope)
+        ctype = reader.read(ctype, node.init)
+        table = self.table_of(reader.items, scope) if const else None
+        return Object(node.name, ctype, const, where, node.name, table)
+
+    def table_of(self, items: list[Item], scope: Scope) -> Table | None:
+        """The values of a table, if all of its initialisers are constant integers."""
+        table: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
+        for item in items:
+            if not isinstance(item.type, Integer):
+                return None
+            try:
+                is_code = isinstance(item.value, int)
+                value = item.value if is_code else self.constant(item.value, scope)
+            except MacahError:
+                return None
+            path = tuple(s for s in item.steps if isinstance(s, str))
+            table[path, tuple(s for s in item.steps if isinstance(s, int))] = item.type.wrap(value)
+        return table
+
+    def _descend(self, node: Any, target: Any, scope: Scope) -> Scope:
+        """Declare what is visible at `target`, somewhere in `node`."""
+        if node is target:
+            return scope
+        if isinstance(node, c_ast.Compound | c_ast.For | c_ast.While | c_ast.If | c_ast.Switch):
+            scope = Scope(scope)
+        for child in node:
+            if child is target or any(n is target for n in walk(child)):
+                return self._descend(child, target, scope)
+            self._declare_all(child, scope)
+        return scope
+
+    def _declare_all(self, node: Any, scope: Scope) -> None:
+        """Enter the declarations that `node` makes in the block it stands in."""
+        match node:
+            case c_ast.Decl() | c_ast.Typedef():
+                self.declare(node, scope)
+            case c_ast.DeclList(decls=nodes) | c_ast.Case(stmts=nodes) | c_ast.Default(stmts=nodes):
+                for inner in nodes or []:
+                    self._declare_all(inner, scope)
+            case c_ast.Label(stmt=inner):
+                self._declare_all(inner, scope)
+
+
+def bind(scope: Scope, name: str, entity: Entity) -> None:
+    """Enter a name into a block of a kernel or called function, once."""
+    before = scope.names.get(name)
+    if before is not None and not isinstance(before, Broken):
+        notes = (Note(f"previous declaration of '{name}' was here", before.where),)
+        raise MacahError(f"redeclaration of '{name}'", entity.where, notes)
+    scope.names[name] = entity
+
+
+def _is_adpc(node: Any) -> bool:
+    return isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) and node.name.name == "ADPC"

@@ -1,0 +1,119 @@
+"""Expressions: their values as pure expressions of the IR, their effects as statements before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes, ir
+from macah.ctypes import Floating, Integer, Pointer, StructType, compatible
+from macah.diagnostic import MacahError
+from macah.lower_arithmetic import constant, convert
+from macah.lower_base import type_text
+from macah.lower_choices import Choices
+from macah.lower_constants import literal
+from macah.lower_operators import NOTHING
+from macah.lower_scope import Broken, Constant, FunctionName, Object, Typedef
+from macah.lower_storage import NO_FLOAT, Lvalue, Reference, Rvalue, Value
+from macah.program import place_of
+from macah.syntax import StreamType as StreamTypeNode
+
+
+class Expressions(Choices):
+    """C's expressions."""
+
+    def value(self, node: Any, wanted: bool = True) -> Value:
+        match node:
+            case c_ast.Constant() if '"' in node.value:
+                return self.string(node)
+            case c_ast.Constant():
+                return self._literal(node)
+            case c_ast.ID(name=name):
+                return self._named(name, node)
+            case c_ast.ArrayRef():
+                return self.element(node)
+            case c_ast.StructRef():
+                return self.member(node)
+            case c_ast.FuncCall():
+                return self.call(node)
+            case c_ast.Assignment():
+                return self.assignment(node, wanted)
+            case c_ast.UnaryOp():
+                return self.unary(node, wanted)
+            case c_ast.BinaryOp(op="&&" | "||" as op, left=left, right=right):
+                return self.logical(op, left, right, place_of(node))
+            case c_ast.BinaryOp(op=op, left=left, right=right):
+                return self.binary(op, self.rvalue(left), self.rvalue(right), place_of(node))
+            case c_ast.TernaryOp():
+                return self.choice(node)
+            case c_ast.Cast():
+                return self._cast(node)
+            case c_ast.ExprList(exprs=[*first, last]):
+                for part in first:
+                    self.value(part, wanted=False)
+                return self.value(last, wanted)
+            case c_ast.Compound():
+                return self.compound_value(node)
+            case c_ast.CompoundLiteral():
+                return self.literal_object(node)
+        kind = "a type" if isinstance(node, c_ast.Typename | StreamTypeNode) else type(node).__name__
+        raise MacahError(f"this expression ('{kind}') is not supported in a kernel", place_of(node))
+
+    # --- Names and numbers
+
+    def _literal(self, node: Any) -> Rvalue:
+        ctype, value = literal(node)
+        if isinstance(ctype, Floating):
+            raise MacahError(NO_FLOAT, place_of(node), hint="use integers")
+        return Rvalue(ctype, constant(int(value), ctype))
+
+    def _named(self, name: str, node: Any) -> Value:
+        match self.scope.find(name):
+            case Object() as found if found in self.aliases:
+                return self.aliases[found]
+            case Object() as found:
+                return Lvalue(found, found.type, found.const)
+            case Constant(ctype, value):
+                return Rvalue(ctype, constant(value, ctype))
+            case FunctionName() as function:
+                return function
+            case Typedef():
+                raise MacahError(f"expected an expression before '{name}'", place_of(node))
+            case Broken(error):
+                raise error
+        raise MacahError(f"'{name}' undeclared{self.scope.guess(name)}", place_of(node))
+
+    def _cast(self, node: Any) -> Value:
+        target = self.types.read_type(node.to_type, self.scope)[0]
+        where = place_of(node)
+        if target == ctypes.VOID:
+            self.value(node.expr, wanted=False)
+            return NOTHING
+        if isinstance(target, Integer) and self._is_floating(node.expr):
+            number = int(self.types.number(node, self.scope)[1])
+            return Rvalue(target, constant(number, target))
+        value = self.rvalue(node.expr)
+        match target, value:
+            case Integer(size=16), _:
+                message = f"type '{target}' is wider than kernels support"
+                raise MacahError(message, where, hint="use 'long long', of 64 bits")
+            case Integer(), Rvalue(type=Integer() as source):
+                return Rvalue(target, convert(value.expr, source, target))
+            case Pointer(pointed, const), Reference() if compatible(pointed, value.target.type):
+                return Reference(replace(value.target, const=const))
+            case Pointer(), Rvalue(expr=ir.Const(0)):
+                return value
+            case Floating(), _:
+                raise MacahError(NO_FLOAT, where, hint="use integers")
+            case StructType(), _:
+                raise MacahError("conversion to non-scalar type requested", where)
+        message = f"a conversion of '{type_text(value)}' to '{target}' is not supported in a kernel"
+        raise MacahError(message, where)
+
+    def _is_floating(self, node: Any) -> bool:
+        try:
+            return isinstance(self.types.number(node, self.scope)[0], Floating)
+        except MacahError:
+            return False

@@ -1,0 +1,173 @@
+"""Declarations inside kernels and the functions they call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes, ir
+from macah.ctypes import ArrayType, CType, FunctionType, Integer, StreamType, StructType
+from macah.diagnostic import MacahError, Place
+from macah.lower_calls import Calls
+from macah.lower_declarations import bind
+from macah.lower_initializers import InitializerReader, Item
+from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
+from macah.lower_storage import Lvalue, Rvalue, integer_type
+from macah.program import place_of
+
+# Up to so many scalars are set to zero one by one where an initialiser leaves them out.
+_FEW = 64
+
+
+class Locals(Calls):
+    """Local variables, types and constants."""
+
+    def declaration(self, node: Any) -> None:
+        """Lower a declaration."""
+        where = place_of(node)
+        try:
+            if isinstance(node, c_ast.Typedef):
+                ctype, const = self.types.read_type(node.type, self.scope)
+                bind(self.scope, node.name, Typedef(ctype, const, where))
+                return
+            ctype, const = self.types.read_type(node.type, self.scope)
+            if node.name:
+                self._declare(node, ctype, const, where)
+        except MacahError as error:
+            if node.name:
+                self.scope.names[node.name] = Broken(error, where)
+            raise
+
+    def _declare(self, node: Any, ctype: CType, const: bool, where: Place) -> None:
+        storage = node.storage or []
+        if isinstance(ctype, FunctionType):
+            known = self.types.file.find(node.name)
+            entity: Entity = known or FunctionName(node.name, ctype, None, where)
+            bind(self.scope, node.name, entity)
+        elif "extern" in storage:
+            found = self.types.file.find(node.name)
+            if found is None:
+                raise MacahError(f"'{node.name}' is not defined in this file", where)
+            bind(self.scope, node.name, found)
+        else:
+            self._check_local(node.name, ctype, where)
+            self._declare_variable(node, ctype, const, "static" in storage, where)
+
+    def _check_local(self, name: str, ctype: CType, where: Place) -> None:
+        element = ctype
+        while isinstance(element, ArrayType):
+            if element.length is not None and element.length < 0:
+                message = f"variable-length array '{name}' is not supported in a kernel"
+                raise MacahError(message, where, hint="give the array a constant size")
+            element = element.element
+        if element == ctypes.VOID:
+            raise MacahError(f"variable or field '{name}' declared void", where)
+        if isinstance(element, StreamType):
+            hint = "declare the stream outside the kernel block"
+            message = f"stream '{name}' cannot be declared in a kernel"
+            raise MacahError(message, where, hint=hint)
+        if isinstance(element, StructType) and not element.complete:
+            raise MacahError(f"storage size of '{name}' isn't known", where)
+        if isinstance(element, ctypes.Floating):
+            integer_type(element, name, where)
+
+    def _declare_variable(self, node: Any, ctype: CType, const: bool, static: bool, where: Place) -> None:
+        owner = Object(node.name, ctype, const, where)
+        if node.init is None:
+            if static:
+                raise self._refused_static(node.name, where)
+            if isinstance(ctype, ArrayType) and ctype.length is None:
+                raise MacahError(f"array size missing in '{node.name}'", where)
+            bind(self.scope, node.name, owner)
+            return
+        if const and isinstance(ctype, Integer) and (known := self._constant(node, ctype)):
+            bind(self.scope, node.name, known)
+            return
+        bind(self.scope, node.name, owner)
+        if isinstance(ctype, ArrayType | StructType):
+            reader = InitializerReader(self.types, self.scope)
+            owner.type = reader.read(ctype, node.init)
+            owner.table = self.types.table_of(reader.items, self.scope) if const else None
+            if owner.table is None and static:
+                raise self._refused_static(node.name, where)
+            if owner.table is None:
+                self.initialize(Lvalue(owner, owner.type), reader.items, where)
+            return
+        if static:
+            raise self._refused_static(node.name, where)
+        value = node.init
+        if isinstance(value, c_ast.InitList) and len(value.exprs) == 1:
+            value = value.exprs[0]
+        self.assign(Lvalue(owner, ctype), self.rvalue(value), where, initial=True)
+
+    def _constant(self, node: Any, ctype: Integer) -> Constant | None:
+        """A const integer whose value the compiler knows."""
+        is_pseudo = isinstance(node.init, c_ast.FuncCall) and node.init.name.name == "ADPC"
+        try:
+            value = self.types.constant(node.init, self.scope, node.name)
+        except MacahError:
+            if is_pseudo:
+                raise
+            return None
+        return Constant(ctype, ctype.wrap(value), place_of(node))
+
+    def _refused_static(self, name: str, where: Place) -> MacahError:
+        hint = "move it to file scope, or make it 'const' with a constant initializer"
+        return MacahError(f"static variable '{name}' cannot be declared in a kernel", where, hint=hint)
+
+    def literal_object(self, node: Any) -> Lvalue:
+        ctype, _ = self.types.read_type(node.type, self.scope)
+        where = place_of(node)
+        self._check_local("compound literal", ctype, where)
+        reader = InitializerReader(self.types, self.scope)
+        owner = Object("literal", reader.read(ctype, node.init), where=where)
+        whole = Lvalue(owner, owner.type)
+        self.initialize(whole, reader.items, where)
+        return whole
+
+    def initialize(self, whole: Lvalue, items: list[Item], where: Place) -> None:
+        """Give a variable its initial values; what is not mentioned becomes 0."""
+        self._clear(whole, items, where)
+        for item in items:
+            part = whole
+            for step in item.steps:
+                part = _part(part, step)
+            if isinstance(item.value, int):
+                self.assign(part, Rvalue(ctypes.INT, ir.Const(item.value & 0xFFFFFFFF)), where, initial=True)
+            else:
+                self.assign(part, self.rvalue(item.value), place_of(item.value), initial=True)
+
+    def _clear(self, whole: Lvalue, items: list[Item], where: Place) -> None:
+        given = {item.steps for item in items}
+        leaves = [steps for steps, _, _ in ctypes.scalar_leaves(whole.type)]
+        missing = [s for s in leaves if not any(s[:n] in given for n in range(len(s) + 1))]
+        if len(missing) > _FEW:
+            self._zero(whole, where)
+            return
+        for steps in missing:
+            part = whole
+            for step in steps:
+                part = _part(part, step)
+            self._zero(part, where)
+
+    def _zero(self, part: Lvalue, where: Place) -> None:
+        match part.type:
+            case StructType(members=members):
+                for member in members:
+                    self._zero(part.member(member), where)
+            case ArrayType(length=length):
+                self.for_each(length or 0, where, lambda i: self._zero(part.element(i), where))
+            case Integer():
+                self.store(part, ir.FALSE, ctypes.INT, where)
+            case _:
+                return
+
+
+def _part(whole: Lvalue, step: str | int) -> Lvalue:
+    if isinstance(step, int):
+        return whole.element(ir.Const(step))
+    assert isinstance(whole.type, StructType), whole
+    member = next(m for m in whole.type.members if m.name == step)
+    return replace(whole.member(member), const=False)

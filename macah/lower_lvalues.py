@@ -1,0 +1,237 @@
+"""Lvalues: reading and assigning variables, elements and members, and pointers that resolve to one array."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from macah import ir
+from macah.ctypes import ArrayType, Floating, Integer, Pointer, StreamType, StructType, compatible
+from macah.diagnostic import MacahError, Place
+from macah.lower_arithmetic import apply, constant, convert, index_word
+from macah.lower_base import Base, type_text
+from macah.lower_constants import string_units
+from macah.lower_scope import Constant, FunctionName, Object, Table
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.lower_typeof import member_path
+from macah.program import place_of
+
+
+class Lvalues(Base):
+    """Variables, elements, members, pointers."""
+
+    def lvalue(self, node: Any, what: str = "") -> Lvalue:
+        """Lower an expression that must be an lvalue."""
+        value = self.value(node)
+        if isinstance(value, Lvalue):
+            return value
+        message = f"lvalue required{' as ' + what if what else ''}"
+        raise MacahError(message, place_of(node))
+
+    def rvalue(self, node: Any) -> Value:
+        return self.load(self.value(node), place_of(node))
+
+    def load(self, value: Value, where: Place) -> Value:
+        """The value of an lvalue: numbers and pointers are read, arrays decay, structs stay."""
+        if isinstance(value, FunctionName):
+            message = f"function '{value.name}' is used as a value, but kernels cannot call through pointers"
+            raise MacahError(message, where, hint="call the function by its name")
+        if isinstance(value, Constant):
+            return Rvalue(value.type, constant(value.value, value.type))
+        if not isinstance(value, Lvalue):
+            return value
+        match value.type:
+            case ArrayType():
+                return Reference(value.element(ir.Const(0)))
+            case Pointer():
+                return Reference(self._bound(value, where))
+            case StructType() | StreamType():
+                return value
+            case ctype:
+                leaf = self.storage.leaf(value, where)
+                assert isinstance(ctype, Integer) and not isinstance(leaf, ir.Stream), value
+                if isinstance(leaf, int):
+                    return Rvalue(ctype, constant(leaf, ctype))
+                return Rvalue(ctype, self._read(leaf, value))
+
+    def _read(self, leaf: ir.Variable | ir.Array, lvalue: Lvalue) -> ir.Expr:
+        return ir.Read(leaf) if isinstance(leaf, ir.Variable) else ir.Load(leaf, lvalue.index)
+
+    def store(self, target: Lvalue, expr: ir.Expr, source: Integer, where: Place) -> None:
+        """Assign a number to a scalar lvalue."""
+        leaf = self.storage.leaf(target, where)
+        self.storage.written.add(leaf)
+        assert isinstance(target.type, Integer), target
+        value = convert(expr, source, target.type)
+        match leaf:
+            case ir.Variable():
+                if value != ir.Read(leaf):
+                    self.emit(ir.Assign(leaf, value, where))
+            case ir.Array():
+                self.emit(ir.Store(leaf, target.index, value, where=where))
+            case _:
+                raise MacahError(f"assignment of read-only variable '{target.object.name}'", where)
+
+    def assign(self, target: Lvalue, value: Value, where: Place, initial: bool = False) -> None:
+        """`target = value`, as an assignment or an initialisation."""
+        if target.const and not initial:
+            kind = "location" if target.steps else f"variable '{target.object.name}'"
+            raise MacahError(f"assignment of read-only {kind}", where)
+        match target.type, value:
+            case Integer(), Rvalue(type=Integer() as source):
+                self.store(target, value.expr, source, where)
+            case StructType(), Lvalue() if compatible(target.type, value.type):
+                self.copy(target, value, where)
+            case Pointer(), Reference():
+                self.bind_pointer(target, value, where)
+            case Pointer(), Rvalue(expr=ir.Const(0)):
+                return
+            case StreamType(), _:
+                hint = "use the handle where the host program holds it, or index an array of streams"
+                message = f"stream handle '{target.object.name}' cannot be assigned in a kernel"
+                raise MacahError(message, where, hint=hint)
+            case ArrayType(), _:
+                raise MacahError("assignment to expression with array type", where)
+            case Floating(), _:
+                self.storage.leaf(target, where)
+            case _:
+                kind = "initializing" if initial else "assigning to"
+                message = (
+                    f"incompatible types when {kind} type '{target.type}' from type '{type_text(value)}'"
+                )
+                raise MacahError(message, where)
+
+    def copy(self, target: Lvalue, source: Lvalue, where: Place) -> None:
+        """Assign a struct, scalar by scalar."""
+        match target.type:
+            case StructType(members=members, kind="struct"):
+                for member in members:
+                    self.copy(target.member(member), source.member(member), where)
+            case ArrayType(length=length):
+                self.for_each(
+                    length or 0, where, lambda i: self.copy(target.element(i), source.element(i), where)
+                )
+            case _:
+                self.assign(target, self.load(source, where), where, initial=True)
+
+    # --- Parts
+
+    def element(self, node: Any) -> Lvalue:
+        """`a[i]`."""
+        base = self.value(node.name)
+        subscript = node.subscript
+        if isinstance(base, Rvalue):
+            base, subscript = self.value(subscript), node.name
+        expr, _ = self.number(subscript)
+        index = index_word(expr)
+        if isinstance(base, Lvalue) and isinstance(base.type, ArrayType):
+            return base.element(index)
+        if isinstance(base, Lvalue) and not isinstance(base.type, Pointer) or isinstance(base, Rvalue):
+            message = "subscripted value is neither array nor pointer nor vector"
+            raise MacahError(message, place_of(node))
+        reference = self.load(base, place_of(node))
+        assert isinstance(reference, Reference), node
+        return self.advanced(reference, index, place_of(node)).target
+
+    def member(self, node: Any) -> Lvalue:
+        """`s.m` or `p->m`."""
+        base = self.dereferenced(node.name) if node.type == "->" else self.value(node.name)
+        if not isinstance(base, Lvalue):
+            raise MacahError("request for member in something not a structure", place_of(node))
+        for member in member_path(base.type, node.field.name, node):
+            base = base.member(member)
+        return base
+
+    def dereferenced(self, node: Any) -> Lvalue:
+        """What a pointer points to; a struct behind a captured pointer is captured itself."""
+        where = place_of(node)
+        value = self.value(node)
+        if isinstance(value, Lvalue) and isinstance(value.type, Pointer) and value.object.source is not None:
+            return self.storage.pointee(value, where)
+        loaded = self.load(value, where)
+        if isinstance(loaded, Reference):
+            return loaded.target
+        raise MacahError(f"invalid type argument of unary '*' (have '{type_text(value)}')", where)
+
+    # --- Pointers
+
+    def advanced(self, pointer: Reference, by: ir.Expr, where: Place) -> Reference:
+        """`pointer + by`."""
+        if by == ir.Const(0):
+            return pointer
+        *before, last = pointer.target.steps or ("",)
+        if isinstance(last, str):
+            message = f"pointer to '{pointer.target.object.name}' does not point into an array"
+            raise MacahError(message, where)
+        index = by if last == ir.Const(0) else apply("add", last, by)
+        return Reference(replace(pointer.target, steps=(*before, index)))
+
+    def difference(self, a: Reference, b: Reference, where: Place) -> ir.Expr:
+        """`a - b` in elements, as a 32-bit word."""
+        same = a.target.object is b.target.object and a.target.path == b.target.path
+        if not same or not a.target.index or len(a.target.index) != len(b.target.index):
+            raise MacahError("the pointers do not point into the same array", where)
+        return apply("sub", a.target.index[-1], b.target.index[-1])
+
+    def bind_pointer(self, target: Lvalue, value: Reference, where: Place) -> None:
+        """Makes a local pointer point into an array: always the same one, at any place of it."""
+        assert isinstance(target.type, Pointer), target
+        name = target.object.name
+        if target.object.source is not None or target.index:
+            message = f"pointer '{name}' cannot be assigned in a kernel"
+            raise MacahError(message, where, hint="use a pointer declared in the kernel block, or an index")
+        if not compatible(target.type.target, value.target.type):
+            message = f"incompatible pointer types: '{target.type}' from '{value.type}'"
+            raise MacahError(message, where)
+        key = (target.object, target.path)
+        if key not in self.pointers:
+            steps = tuple(
+                step if isinstance(step, str) else self._place(step, target.object, where)
+                for step in value.target.steps
+            )
+            const = value.target.const or target.type.const
+            self.pointers[key] = replace(value.target, steps=steps, const=const)
+            return
+        bound = self.pointers[key]
+        if bound.object is not value.target.object or bound.path != value.target.path:
+            before, now = bound.object.name, value.target.object.name
+            message = f"pointer '{name}' points into '{before}' and into '{now}'"
+            raise MacahError(message, where, hint="use one pointer for each array")
+        values = list(value.target.index)
+        if len(values) > 1:
+            values = [self.keep(new, name, where) for new in values]
+        for old, new in zip(bound.index, values, strict=True):
+            if isinstance(old, ir.Read):
+                self.emit(ir.Assign(old.variable, new, where))
+            elif old != new:
+                message = f"pointer '{name}' points into different parts of '{bound.object.name}'"
+                raise MacahError(message, where, hint="use one pointer for each part")
+
+    def _place(self, index: ir.Expr, pointer: Object, where: Place) -> ir.Expr:
+        """An index of what a pointer points to, as a variable if it may change."""
+        if isinstance(index, ir.Const) and pointer.name not in self.moved:
+            return index
+        variable = self.variable(pointer.name, 32, where)
+        self.emit(ir.Assign(variable, index, where))
+        return ir.Read(variable)
+
+    def _bound(self, pointer: Lvalue, where: Place) -> Lvalue:
+        found = self.pointers.get((pointer.object, pointer.path))
+        if found is not None and not pointer.index:
+            return found
+        name = ".".join((pointer.object.name, *pointer.path))
+        assert isinstance(pointer.type, Pointer), pointer
+        if pointer.object.source is not None:
+            hint = f"declare it as an array of known size, '{pointer.type.target} {name}[N]'"
+        else:
+            hint = "initialise it with an array where it is declared"
+        raise MacahError(
+            f"pointer '{name}' cannot be resolved to one array at compile time", where, hint=hint
+        )
+
+    def string(self, node: Any) -> Lvalue:
+        """A string constant: a table."""
+        element, units = string_units(node.value)
+        table: Table = {((), (i,)): unit for i, unit in enumerate(units)}
+        ctype = ArrayType(element, len(units) + 1)
+        return Lvalue(Object("string", ctype, True, place_of(node), table=table), ctype, True)

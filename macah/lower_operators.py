@@ -1,0 +1,129 @@
+"""Operators: arithmetic, assignments, `++` and `--`; their effects become statements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from macah import ctypes, ir
+from macah.ctypes import ArrayType, Integer
+from macah.diagnostic import MacahError, Place
+from macah.lower_arithmetic import apply, binary, constant, convert, index_word, truth, unary
+from macah.lower_base import type_text
+from macah.lower_lvalues import Lvalues
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.program import place_of
+
+NOTHING = Rvalue(ctypes.VOID)
+_STEPS = {"++": "+", "--": "-", "p++": "+", "p--": "-"}
+
+
+class Operators(Lvalues):
+    """C's operators that evaluate all of their operands."""
+
+    def condition(self, node: Any) -> ir.Expr:
+        """1 if the value of an expression is not 0, else 0."""
+        value = self.rvalue(node)
+        if isinstance(value, Rvalue) and isinstance(value.type, Integer):
+            return truth(value.expr)
+        if isinstance(value, Reference):
+            return ir.TRUE
+        message = f"used a value of type '{type_text(value)}' where a number is required"
+        raise MacahError(message, place_of(node))
+
+    def binary(self, op: str, left: Value, right: Value, where: Place) -> Value:
+        """`left op right` of values that are already read."""
+        match left, right:
+            case Rvalue(type=Integer() as a), Rvalue(type=Integer() as b):
+                expr, ctype = binary(op, left.expr, a, right.expr, b)
+                return Rvalue(ctype, expr)
+            case Reference(), Rvalue(type=Integer()) if op in "+-":
+                by = index_word(right.expr)
+                return self.advanced(left, apply("neg", by) if op == "-" else by, where)
+            case Rvalue(type=Integer()), Reference() if op == "+":
+                return self.advanced(right, index_word(left.expr), where)
+            case Reference(), Reference() if op == "-":
+                difference = self.difference(left, right, where)
+                return Rvalue(ctypes.LONG, apply("sext32", difference, bits=64))
+            case Reference(), Reference() if op in {"<", "<=", ">", ">=", "==", "!="}:
+                expr, ctype = binary(
+                    op, self.difference(left, right, where), ctypes.INT, ir.FALSE, ctypes.INT
+                )
+                return Rvalue(ctype, expr)
+        message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
+        raise MacahError(message, where)
+
+    def unary(self, node: Any, wanted: bool) -> Value:
+        where = place_of(node)
+        match node.op:
+            case "sizeof" | "_Alignof" | "__alignof__":
+                ctype, size = self.types.size(node, self.scope)
+                return Rvalue(ctype, constant(size, ctype))
+            case "*":
+                return self.dereferenced(node.expr)
+            case "&":
+                return Reference(self.lvalue(node.expr, "unary '&' operand"))
+            case "++" | "--" | "p++" | "p--":
+                return self._step(node, wanted)
+            case "!":
+                return Rvalue(ctypes.INT, unary("!", self.condition(node.expr), ctypes.INT)[0])
+            case "+" | "-" | "~" as op:
+                value = self.rvalue(node.expr)
+                if isinstance(value, Rvalue) and isinstance(value.type, Integer):
+                    expr, ctype = unary(op, value.expr, value.type)
+                    return Rvalue(ctype, expr)
+                raise MacahError(f"wrong type argument to unary {op} (have '{type_text(value)}')", where)
+        raise MacahError(f"operator '{node.op}' is not supported in a kernel", where)
+
+    def _step(self, node: Any, wanted: bool) -> Value:
+        """`++` and `--`."""
+        where = place_of(node)
+        target = self.lvalue(node.expr, f"{'in' if '+' in node.op else 'de'}crement operand")
+        self._refuse_const(target, where, "increment" if "+" in node.op else "decrement")
+        old = self.load(target, where)
+        if wanted and node.op.startswith("p"):
+            old = self._kept(old, target.object.name, where)
+        one = Rvalue(ctypes.INT, ir.Const(1))
+        new = self.binary(_STEPS[node.op], old, one, where)
+        after = self._assigned(target, new, where, wanted and not node.op.startswith("p"))
+        return old if node.op.startswith("p") else after
+
+    def _kept(self, value: Value, name: str, where: Place) -> Value:
+        """`value`, unchanged by what is assigned later."""
+        match value:
+            case Rvalue():
+                return replace(value, expr=self.keep(value.expr, name, where))
+            case Reference(target):
+                steps = tuple(s if isinstance(s, str) else self.keep(s, name, where) for s in target.steps)
+                return Reference(replace(target, steps=steps))
+            case _:
+                return value
+
+    def _refuse_const(self, target: Lvalue, where: Place, what: str = "assignment") -> None:
+        if target.const:
+            kind = "location" if target.steps else f"variable '{target.object.name}'"
+            raise MacahError(f"{what} of read-only {kind}", where)
+
+    def assignment(self, node: Any, wanted: bool) -> Value:
+        where = place_of(node)
+        target = self.lvalue(node.lvalue, "left operand of assignment")
+        op = node.op[:-1]
+        if op in {"<<", ">>"} and isinstance(target.type, ArrayType):
+            self.shift(target, node)
+            return NOTHING
+        self._refuse_const(target, where)
+        value = self.rvalue(node.rvalue)
+        if op:
+            value = self.binary(op, self.load(target, where), value, where)
+        return self._assigned(target, value, where, wanted)
+
+    def _assigned(self, target: Lvalue, value: Value, where: Place, wanted: bool) -> Value:
+        """Assign, and give the value that was assigned."""
+        match target.type, value:
+            case Integer() as ctype, Rvalue(type=Integer() as source) if wanted:
+                expr = convert(value.expr, source, ctype)
+                kept = Rvalue(ctype, self.keep(expr, target.object.name, where))
+                self.assign(target, kept, where)
+                return kept
+        self.assign(target, value, where)
+        return self.load(target, where) if wanted else NOTHING

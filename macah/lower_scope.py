@@ -1,0 +1,170 @@
+"""What names mean: the entities of a program and C's scopes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pycparser import c_ast
+
+from macah.ctypes import CType, FunctionType, Integer
+from macah.diagnostic import MacahError, Place
+
+# The values of a table's scalars, by the names and by the indices of the steps to each; the others are 0.
+Table = Mapping[tuple[tuple[str, ...], tuple[int, ...]], int]
+
+
+@dataclass(slots=True, eq=False)
+class Object:
+    """A variable or parameter; two of the same name are different.
+
+    `source` is its C lvalue if it exists outside the kernel. `table` are its values if they are known and
+    never change. `decayed` marks a parameter declared as an array, whose `sizeof` is a pointer's.
+    """
+
+    name: str
+    type: CType
+    const: bool = False
+    where: Place | None = None
+    source: str | None = None
+    table: Table | None = None
+    decayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """An enumeration constant, or a const integer with a constant initialiser."""
+
+    type: Integer
+    value: int
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Typedef:
+    """A name for a type."""
+
+    type: CType
+    const: bool = False
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionName:
+    """A function; `definition` is its `FuncDef` if its body is visible."""
+
+    name: str
+    type: FunctionType
+    definition: Any = None
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broken:
+    """A name whose declaration is in error; using it repeats that error."""
+
+    error: MacahError
+    where: Place | None = None
+
+
+Entity = Object | Constant | Typedef | FunctionName | Broken
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The names of a block and, through `outer`, of those around it."""
+
+    outer: Scope | None = None
+    names: dict[str, Entity] = field(default_factory=dict)
+    tags: dict[str, CType] = field(default_factory=dict)
+
+    def find(self, name: str) -> Entity | None:
+        """What `name` means here."""
+        return self.own(name) or (self.outer.find(name) if self.outer else None)
+
+    def find_tag(self, tag: str) -> CType | None:
+        """The struct, union or enumeration type named `tag`."""
+        return self.own_tag(tag) or (self.outer.find_tag(tag) if self.outer else None)
+
+    def own(self, name: str) -> Entity | None:
+        """What `name` means if it is declared in this very block."""
+        return self.names.get(name)
+
+    def own_tag(self, tag: str) -> CType | None:
+        """The type named `tag` if it is declared in this very block."""
+        return self.tags.get(tag)
+
+    def all_names(self) -> Iterator[str]:
+        """All names that can be used here."""
+        yield from self.names
+        if self.outer:
+            yield from self.outer.all_names()
+
+    def guess(self, name: str) -> str:
+        """What to append to a message about the unknown `name`."""
+        close = difflib.get_close_matches(
+            name, [n for n in self.all_names() if not n.startswith("_")], 1, 0.75
+        )
+        return f"; did you mean '{close[0]}'?" if close else ""
+
+
+@dataclass(slots=True, eq=False)
+class FileScope(Scope):
+    """The names at file scope, each declared when it is first asked for: headers declare thousands."""
+
+    declare: Callable[[Any, Scope], None] = lambda node, scope: None
+    read_tag: Callable[[Any, Scope], object] = lambda node, scope: None
+    nodes: dict[str, Any] = field(default_factory=dict)
+    tag_nodes: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, unit: Any) -> None:
+        """Note what the translation unit declares."""
+        for node in unit.ext:
+            declaration = node.decl if isinstance(node, c_ast.FuncDef) else node
+            if not isinstance(declaration, c_ast.Decl | c_ast.Typedef):
+                continue
+            self._note_tags(declaration.type)
+            name = declaration.name
+            if name and _weight(node) >= _weight(self.nodes.get(name)):
+                self.nodes[name] = node
+
+    def _note_tags(self, node: Any) -> None:
+        """The types that are defined within a declaration are visible behind it."""
+        while node is not None and not isinstance(node, c_ast.Struct | c_ast.Union | c_ast.Enum):
+            node = getattr(node, "type", None)
+        if isinstance(node, c_ast.Enum) and node.values:
+            self.nodes.update((e.name, node) for e in node.values.enumerators)
+            self.tag_nodes[node.name] = node
+        elif isinstance(node, c_ast.Struct | c_ast.Union) and node.decls:
+            self.tag_nodes[node.name] = node
+            for member in node.decls:
+                self._note_tags(getattr(member, "type", None))
+
+    def own(self, name: str) -> Entity | None:
+        if name not in self.names and name in self.nodes:
+            self.declare(self.nodes.pop(name), self)
+        return self.names.get(name)
+
+    def own_tag(self, tag: str) -> CType | None:
+        if tag not in self.tags and tag in self.tag_nodes:
+            self.read_tag(self.tag_nodes.pop(tag), self)
+        return self.tags.get(tag)
+
+    def all_names(self) -> Iterator[str]:
+        yield from self.names
+        yield from self.nodes
+
+
+def _weight(node: Any) -> int:
+    """Which of several declarations of a name says most."""
+    match node:
+        case None:
+            return 0
+        case c_ast.FuncDef():
+            return 4
+        case c_ast.Decl(init=init, storage=storage):
+            return 3 if init is not None else 1 if "extern" in storage else 2
+        case _:
+            return 3

@@ -1,0 +1,283 @@
+"""Statements: control flow as `If`, loops, and blocks to leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes, ir
+from macah.ctypes import Integer
+from macah.diagnostic import MacahError, Place
+from macah.lower_base import Jump
+from macah.lower_locals import Locals
+from macah.lower_operators import NOTHING
+from macah.lower_storage import Rvalue, Value
+from macah.lower_switch import Run, runs_of
+from macah.program import place_of
+from macah.syntax import Asm, KernelBlock, Receive, Send, UnrolledFor
+
+_HINTS = {
+    "goto": "use a loop, 'break' or 'continue'",
+    "label": "use a loop, 'break' or 'continue'",
+}
+
+
+class Statements(Locals):
+    """C's statements."""
+
+    def statement(self, node: Any) -> None:
+        """Lower a statement; note an error and go on behind it."""
+        try:
+            self._statement(node, place_of(node) if node is not None else Place("<unknown>", 0))
+        except MacahError as error:
+            self.note_error(error)
+
+    def _statement(self, node: Any, where: Place) -> None:
+        match node:
+            case c_ast.Compound(block_items=items):
+                with self.inner_scope():
+                    for item in items or []:
+                        self.statement(item)
+            case c_ast.Decl() | c_ast.Typedef():
+                self.declaration(node)
+            case c_ast.DeclList(decls=nodes):
+                for inner in nodes:
+                    self.statement(inner)
+            case Send():
+                self.send(node)
+            case Receive():
+                self.receive(node)
+            case c_ast.If():
+                self._if(node, where)
+            case UnrolledFor():
+                self._unrolled(node, where)
+            case c_ast.For():
+                self._for(node, where)
+            case c_ast.While():
+                self._loop(node.cond, node.stmt, None, where)
+            case c_ast.DoWhile():
+                self._do(node, where)
+            case c_ast.Switch():
+                self._switch(node, where)
+            case c_ast.Break():
+                self._leave(self.frame.breaks, "break", where)
+            case c_ast.Continue():
+                self._leave(self.frame.continues, "continue", where)
+            case c_ast.Return():
+                self._return(node, where)
+            case c_ast.EmptyStatement() | c_ast.Pragma() | c_ast.StaticAssert() | None:
+                return
+            case c_ast.AttributedStatement(stmt=inner):
+                self.statement(inner)
+            case c_ast.Goto() | c_ast.Label() | Asm() | KernelBlock() | c_ast.Case() | c_ast.Default():
+                raise _refused(node, where)
+            case _:
+                self.value(node, wanted=False)
+
+    def compound_value(self, node: Any) -> Value:
+        items = node.block_items or []
+        result: Value = NOTHING
+        with self.inner_scope():
+            for item in items[:-1]:
+                self.statement(item)
+            last = items[-1] if items else None
+            if isinstance(last, c_ast.Node) and _is_expression(last):
+                result = self.rvalue(last)
+                if isinstance(result, Rvalue) and isinstance(result.type, Integer):
+                    result = Rvalue(result.type, self.keep(result.expr, "value", place_of(last)))
+            elif last is not None:
+                self.statement(last)
+        return result
+
+    def _block(self, node: Any) -> list[ir.Stmt]:
+        """The statements of a nested statement, in a scope of its own."""
+        with self.collected() as body, self.inner_scope():
+            self.statement(node)
+        return body
+
+    def _if(self, node: Any, where: Place) -> None:
+        condition = self.condition(node.cond)
+        then = self._block(node.iftrue)
+        orelse = self._block(node.iffalse)
+        if isinstance(condition, ir.Const):
+            self.body += then if condition.value else orelse
+            return
+        self.emit_if(condition, then, orelse, where, self._expectation(node.cond))
+
+    def _expectation(self, node: Any) -> float | None:
+        """How often a condition is true, if EXPECT says so."""
+        match node:
+            case c_ast.FuncCall(name=c_ast.ID(name="EXPECT"), args=c_ast.ExprList(exprs=[_, share])):
+                value = float(self.types.number(share, self.scope)[1])
+                if not 0 <= value <= 1:
+                    raise MacahError("the frequency must be between 0 and 1", place_of(share))
+                return value
+            case c_ast.UnaryOp(op="!", expr=inner):
+                share = self._expectation(inner)
+                return None if share is None else 1 - share
+            case _:
+                return None
+
+    # --- Loops
+
+    def _for(self, node: Any, where: Place) -> None:
+        with self.inner_scope():
+            if node.init is not None:
+                self.statement(node.init)
+            self._loop(node.cond, node.stmt, node.next, where)
+
+    def _loop(self, condition: Any, stmt: Any, step: Any, where: Place) -> None:
+        outer = self._enter("loop")
+        with self.collected() as before:
+            truth = self.condition(condition) if condition is not None else ir.TRUE
+        body = self._body(stmt, where)
+        with self.collected() as after:
+            self.statement(step)
+        loop = ir.While(tuple(before), truth, (*body, *after), where)
+        self._exit(outer, [loop], where)
+
+    def _do(self, node: Any, where: Place) -> None:
+        outer = self._enter("loop")
+        body = self._body(node.stmt, where)
+        with self.collected() as after:
+            truth = self.condition(node.cond)
+        self._exit(outer, [ir.DoWhile((*body, *after), truth, where=where)], where)
+
+    def _unrolled(self, node: Any, where: Place) -> None:
+        with self.inner_scope():
+            with self.collected() as init:
+                self.statement(node.init)
+            outer = self._enter("FOR")
+            with self.collected() as before:
+                truth = self.condition(node.cond) if node.cond is not None else ir.TRUE
+            body = self._body(node.stmt, where)
+            with self.collected() as after:
+                self.statement(node.next)
+            loop = ir.UnrolledFor(tuple(init), tuple(before), truth, tuple(body), tuple(after), where)
+            self._exit(outer, [loop], where)
+
+    def _enter(self, name: str) -> Jump:
+        jump = Jump(ir.Label(f"break {name}"))
+        self.frame.breaks.append(jump)
+        return jump
+
+    def _exit(self, jump: Jump, statements: list[ir.Stmt], where: Place) -> None:
+        self.frame.breaks.pop()
+        self.body += jump.around(statements, where)
+
+    def _body(self, stmt: Any, where: Place) -> list[ir.Stmt]:
+        jump = Jump(ir.Label("continue"))
+        self.frame.continues.append(jump)
+        body = self._block(stmt)
+        self.frame.continues.pop()
+        return jump.around(body, where)
+
+    # --- Jumps
+
+    def _leave(self, targets: list[Jump], word: str, where: Place) -> None:
+        if not targets:
+            if self.frame.returning is None:
+                message = f"'{word}' would leave the kernel block"
+                raise MacahError(message, where, hint="end the loop inside the kernel block, or use a flag")
+            raise MacahError(f"{word} statement not within loop or switch", where)
+        self.emit(targets[-1].leave(where))
+
+    def _return(self, node: Any, where: Place) -> None:
+        frame = self.frame
+        if frame.returning is None:
+            hint = "use 'if' to skip the rest of the kernel block"
+            raise MacahError("'return' would leave the kernel block", where, hint=hint)
+        if node.expr is not None and frame.result is not None:
+            self.assign(frame.result, self.rvalue(node.expr), where, initial=True)
+        elif node.expr is not None:
+            value = self.rvalue(node.expr)
+            if value.type != ctypes.VOID:
+                raise MacahError("'return' with a value, in function returning void", where)
+        elif frame.result is not None:
+            raise MacahError("'return' with no value, in function returning non-void", where)
+        if node is not frame.last:
+            self.emit(frame.returning.leave(where))
+
+    # --- switch
+
+    def _switch(self, node: Any, where: Place) -> None:
+        expr, ctype = self.number(node.cond)
+        ctype = ctypes.promote(ctype)
+        value = self.keep(expr, "switch", where)
+        jump = self._enter("switch")
+        with self.inner_scope(), self.collected() as body:
+            runs = runs_of(node, ctype, lambda n: self.types.constant(n, self.scope))
+            for declaration in runs.before:
+                self.statement(declaration)
+            self.body += self._runs(list(runs.runs), value, ctype, where)
+        self._exit(jump, body, where)
+
+    def _runs(self, runs: list[Run], value: ir.Expr, ctype: Integer, where: Place) -> list[ir.Stmt]:
+        """A chain of `If`s over runs of sections that fall through into each other; the default is last."""
+        if not runs:
+            return []
+        run, *rest = runs
+        matches = run.matches(value, ctype)
+        with self.collected() as body:
+            self._run(run, matches, where)
+        if run.has_default:
+            return body
+        orelse = self._runs(rest, value, ctype, where)
+        condition = run.any_of(matches)
+        with self.collected() as chain:
+            self.emit_if(condition, body, orelse, run.where)
+        return chain
+
+    def _run(self, run: Run, matches: list[ir.Expr | None], where: Place) -> None:
+        """Sections that fall through: once one is entered, all behind it are."""
+        if len(run.sections) == 1:
+            self._section(run.sections[0].stmts)
+            return
+        entered = self.variable("entered", 32, where)
+        self.emit(ir.Assign(entered, ir.FALSE, where))
+        for number, (section, match) in enumerate(zip(run.sections, matches, strict=True)):
+            others = [m for m in matches[number + 1 :] if m is not None]
+            condition = match if match is not None else run.none_of(others)
+            reached = ir.Apply("or", (ir.Read(entered), condition))
+            self.emit(ir.Assign(entered, reached, section.where))
+            with self.collected() as body:
+                self._section(section.stmts)
+            self.emit_if(ir.Read(entered), body, [], section.where)
+
+    def _section(self, stmts: tuple[Any, ...]) -> None:
+        for stmt in stmts:
+            self.statement(stmt)
+
+
+def _is_expression(node: Any) -> bool:
+    return isinstance(
+        node,
+        c_ast.ID
+        | c_ast.Constant
+        | c_ast.BinaryOp
+        | c_ast.UnaryOp
+        | c_ast.TernaryOp
+        | c_ast.Assignment
+        | c_ast.FuncCall
+        | c_ast.Cast
+        | c_ast.ArrayRef
+        | c_ast.StructRef
+        | c_ast.ExprList,
+    )
+
+
+def _refused(node: Any, where: Place) -> MacahError:
+    match node:
+        case c_ast.Goto():
+            return MacahError("'goto' is not supported in a kernel", where, hint=_HINTS["goto"])
+        case c_ast.Label(name=name):
+            return MacahError(f"label '{name}' is not supported in a kernel", where, hint=_HINTS["label"])
+        case Asm():
+            hint = "write it in C, or outside the kernel block"
+            return MacahError("'asm' is not supported in a kernel", where, hint=hint)
+        case KernelBlock():
+            return MacahError("a kernel block inside a kernel block", where)
+        case _:
+            hint = "put the label directly into the block of the 'switch'"
+            return MacahError("a 'case' or 'default' label nested in another statement", where, hint=hint)

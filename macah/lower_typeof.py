@@ -1,0 +1,129 @@
+"""The type of an expression that is not evaluated, as `sizeof` and constant expressions ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes
+from macah.ctypes import ArrayType, CType, Floating, FunctionType, Integer, Pointer, StructType
+from macah.diagnostic import MacahError
+from macah.lower_constants import Constants, arithmetic_type, literal, string_units
+from macah.lower_scope import Broken, Constant, FunctionName, Object, Scope
+from macah.program import place_of
+
+_LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||"}
+
+
+class Analyzer(Constants):
+    """Everything that can be said about types and constants without evaluating anything."""
+
+    def type_of(self, node: Any, scope: Scope) -> CType:
+        match node:
+            case c_ast.Constant(type="string"):
+                element, units = string_units(node.value)
+                return ArrayType(element, len(units) + 1)
+            case c_ast.Constant():
+                return literal(node)[0]
+            case c_ast.ID(name=name):
+                return self._type_of_name(name, node, scope)
+            case c_ast.Cast(to_type=to_type) | c_ast.CompoundLiteral(type=to_type):
+                return self.read_type(to_type, scope)[0]
+            case c_ast.ArrayRef(name=base):
+                return self._target(self.type_of(base, scope), node)
+            case c_ast.StructRef(name=base, type=kind, field=field):
+                inner = self.type_of(base, scope)
+                struct = self._target(inner, node) if kind == "->" else inner
+                return member_path(struct, field.name, node)[-1].type
+            case c_ast.UnaryOp():
+                return self._type_of_unary(node, scope)
+            case c_ast.BinaryOp(op=op, left=left, right=right):
+                return self._type_of_binary(op, self.type_of(left, scope), self.type_of(right, scope), node)
+            case c_ast.TernaryOp(iftrue=yes, iffalse=no):
+                a, b = ctypes.decay(self.type_of(yes, scope)), ctypes.decay(self.type_of(no, scope))
+                both = isinstance(a, Integer | Floating) and isinstance(b, Integer | Floating)
+                return arithmetic_type(a, b) if both else a
+            case c_ast.Assignment(lvalue=target):
+                return self.type_of(target, scope)
+            case c_ast.ExprList(exprs=exprs):
+                return ctypes.decay(self.type_of(exprs[-1], scope))
+            case c_ast.FuncCall(name=function, args=args):
+                return self._type_of_call(function, args.exprs if args else [], node, scope)
+        raise MacahError("cannot tell the type of this expression", place_of(node))
+
+    def _type_of_name(self, name: str, node: Any, scope: Scope) -> CType:
+        match scope.find(name):
+            case Object(type=ctype) | Constant(type=ctype) | FunctionName(type=ctype):
+                return ctype
+            case Broken(error):
+                raise error
+            case None:
+                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", place_of(node))
+        raise MacahError(f"expected an expression before '{name}'", place_of(node))
+
+    def _target(self, ctype: CType, node: Any) -> CType:
+        match ctype:
+            case ArrayType(element):
+                return element
+            case Pointer(target):
+                return target
+        raise MacahError("subscripted or dereferenced value is neither array nor pointer", place_of(node))
+
+    def _type_of_unary(self, node: Any, scope: Scope) -> CType:
+        if node.op in {"sizeof", "_Alignof", "__alignof__"}:
+            return ctypes.ULONG
+        if node.op == "!":
+            return ctypes.INT
+        ctype = self.type_of(node.expr, scope)
+        match node.op:
+            case "*":
+                return self._target(ctype, node)
+            case "&":
+                return Pointer(ctype)
+            case "+" | "-" | "~" if isinstance(ctype, Integer):
+                return ctypes.promote(ctype)
+            case _:
+                return ctype
+
+    def _type_of_binary(self, op: str, left: CType, right: CType, node: Any) -> CType:
+        left, right = ctypes.decay(left), ctypes.decay(right)
+        if op in _LOGICAL:
+            return ctypes.INT
+        if isinstance(left, Pointer):
+            return ctypes.LONG if isinstance(right, Pointer) else left
+        if isinstance(right, Pointer):
+            return right
+        if op in {"<<", ">>"} and isinstance(left, Integer):
+            return ctypes.promote(left)
+        if isinstance(left, Integer | Floating) and isinstance(right, Integer | Floating):
+            return arithmetic_type(left, right)
+        raise MacahError(f"invalid operands to binary {op} (have '{left}' and '{right}')", place_of(node))
+
+    def _type_of_call(self, function: Any, arguments: list[Any], node: Any, scope: Scope) -> CType:
+        name = function.name if isinstance(function, c_ast.ID) else ""
+        if name and scope.find(name) is None:
+            if name in {"EXPECT", "__builtin_expect", "abs"} and arguments:
+                ctype = self.type_of(arguments[0], scope)
+                return ctypes.promote(ctype) if name == "abs" and isinstance(ctype, Integer) else ctype
+            if name in {"min", "max"} and len(arguments) == 2:
+                return arithmetic_type(*(self.type_of(a, scope) for a in arguments))
+        ctype = self.type_of(function, scope)
+        if isinstance(ctype, Pointer):
+            ctype = ctype.target
+        if isinstance(ctype, FunctionType):
+            return ctype.result
+        raise MacahError("called object is not a function or function pointer", place_of(node))
+
+
+def member_path(ctype: CType, name: str, node: Any) -> tuple[ctypes.Member, ...]:
+    """The way to a member of a struct value, or gcc's error."""
+    if not isinstance(ctype, StructType):
+        message = f"request for member '{name}' in something not a structure or union"
+        raise MacahError(message, place_of(node))
+    if not ctype.complete:
+        raise MacahError(f"invalid use of incomplete type '{ctype}'", place_of(node))
+    path = ctype.find(name)
+    if not path:
+        raise MacahError(f"'{ctype}' has no member named '{name}'", place_of(node))
+    return path

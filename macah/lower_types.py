@@ -1,0 +1,175 @@
+"""C's declarations read from the syntax tree: specifiers and declarators as types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ctypes
+from macah.ctypes import ArrayType, CType, FunctionType, Integer, Layout, Pointer, StructType
+from macah.diagnostic import MacahError, Place
+from macah.lower_scope import Constant, Scope, Typedef
+from macah.program import place_of
+from macah.syntax import ShiftableDecl, StreamType
+
+
+class Types:
+    """Reads types. `constant` and `type_of` come with the classes built on it."""
+
+    def __init__(self) -> None:
+        # A struct or enumeration that several declarators share is one type.
+        self._defined: dict[int, tuple[Any, CType]] = {}
+
+    def constant(self, node: Any, scope: Scope, name: str = "") -> int:
+        """The value of an integer constant expression."""
+        raise NotImplementedError
+
+    def type_of(self, node: Any, scope: Scope) -> CType:
+        """The type of an expression."""
+        raise NotImplementedError
+
+    def read_type(self, node: Any, scope: Scope) -> tuple[CType, bool]:
+        """The type that a declarator or type name stands for, and whether an object of it is const."""
+        match node:
+            case c_ast.Typename(type=inner, quals=quals):
+                ctype, const = self.read_type(inner, scope)
+                return ctype, const or "const" in (quals or ())
+            case c_ast.TypeDecl(type=inner, quals=quals):
+                ctype, const = self.read_type(inner, scope)
+                return ctype, const or "const" in (quals or ())
+            case c_ast.PtrDecl(type=inner, quals=quals):
+                target, const = self.read_type(inner, scope)
+                return Pointer(target, const), "const" in (quals or ())
+            case c_ast.ArrayDecl(type=inner, dim=dim):
+                element, const = self.read_type(inner, scope)
+                length = self._length(dim, scope)
+                if length is not None and length < -1:
+                    raise MacahError("size of array is negative", place_of(dim))
+                return ArrayType(element, length, isinstance(node, ShiftableDecl)), const
+            case c_ast.FuncDecl():
+                return self._function(node, scope), False
+            case c_ast.IdentifierType(names=names):
+                return self._named(names, node, scope)
+            case StreamType(element=element):
+                return ctypes.StreamType(self.read_type(element, scope)[0]), False
+            case c_ast.Struct() | c_ast.Union():
+                return self._struct(node, scope), False
+            case c_ast.Enum():
+                return self._enum(node, scope), False
+            case c_ast.TypeOf(expr=c_ast.Typename() as inner):
+                return self.read_type(inner, scope)
+            case c_ast.TypeOf(expr=expression):
+                return self.type_of(expression, scope), False
+            case _:
+                kind = type(node).__name__
+                raise MacahError(f"this form of type ('{kind}') is not supported", place_of(node))
+
+    def _length(self, dim: Any, scope: Scope) -> int | None:
+        if dim is None:
+            return None
+        try:
+            return self.constant(dim, scope)
+        except MacahError:
+            return -1
+
+    def _named(self, names: list[str], node: Any, scope: Scope) -> tuple[CType, bool]:
+        if len(names) == 1 and isinstance(named := scope.find(names[0]), Typedef):
+            return named.type, named.const
+        ctype = ctypes.basic_type(names)
+        if ctype is None:
+            raise MacahError(f"type '{' '.join(names)}' is not supported", place_of(node))
+        return ctype, False
+
+    def _function(self, node: Any, scope: Scope) -> FunctionType:
+        result, _ = self.read_type(node.type, scope)
+        if node.args is None:
+            return FunctionType(result, None)
+        parameters: list[CType] = []
+        variadic = False
+        inner = Scope(scope)
+        for parameter in node.args.params:
+            if isinstance(parameter, c_ast.EllipsisParam):
+                variadic = True
+            elif isinstance(parameter, c_ast.ID):
+                return FunctionType(result, None)
+            else:
+                ctype, const = self.read_type(parameter.type, inner)
+                parameters.append(parameter_type(ctype, const))
+        if parameters == [ctypes.VOID]:
+            parameters = []
+        return FunctionType(result, tuple(parameters), variadic)
+
+    def _struct(self, node: Any, scope: Scope) -> StructType:
+        if id(node) in self._defined:
+            found = self._defined[id(node)][1]
+            assert isinstance(found, StructType)
+            return found
+        kind = "union" if isinstance(node, c_ast.Union) else "struct"
+        known = (scope.find_tag if node.decls is None else scope.own_tag)(node.name) if node.name else None
+        struct = known if isinstance(known, StructType) and not (known.complete and node.decls) else None
+        if struct is None:
+            struct = StructType(kind, node.name or "")
+            if node.name:
+                scope.tags[node.name] = struct
+        self._defined[id(node)] = (node, struct)
+        if node.decls is not None and not struct.complete:
+            self._lay_out(struct, node.decls, scope)
+        return struct
+
+    def _lay_out(self, struct: StructType, members: list[Any], scope: Scope) -> None:
+        layout = Layout(struct.kind == "union")
+        for number, member in enumerate(members):
+            if not isinstance(member, c_ast.Decl):
+                continue
+            ctype, const = self.read_type(member.type, scope)
+            if member.bitsize is not None and isinstance(ctype, Integer):
+                layout.add_bits(member.name or "", ctype, self.constant(member.bitsize, scope), const)
+                continue
+            if isinstance(ctype, ArrayType) and ctype.length is None:
+                ctype = replace(ctype, length=0)
+            if ctypes.size_of(ctype) is None:
+                raise MacahError(f"field '{member.name}' has incomplete type '{ctype}'", place_of(member))
+            if member.name or isinstance(ctype, StructType):
+                layout.add(member.name or f"@{number}", ctype, const)
+        layout.finish(struct)
+
+    def _enum(self, node: Any, scope: Scope) -> CType:
+        if id(node) in self._defined:
+            return self._defined[id(node)][1]
+        if node.values is None:
+            return scope.find_tag(node.name) or ctypes.UINT
+        value = 0
+        values: list[tuple[str, int, Place]] = []
+        for enumerator in node.values.enumerators:
+            if enumerator.value is not None:
+                value = self.constant(enumerator.value, scope, enumerator.name)
+            where = place_of(enumerator)
+            # The next enumerator may already use it.
+            scope.names[enumerator.name] = Constant(
+                ctypes.INT if ctypes.INT.wrap(value) == value else ctypes.LONG, value, where
+            )
+            values.append((enumerator.name, value, where))
+            value += 1
+        ctype = _enum_type([v for _, v, _ in values])
+        self._defined[id(node)] = (node, ctype)
+        if node.name:
+            scope.tags[node.name] = ctype
+        return ctype
+
+
+def parameter_type(ctype: CType, const: bool) -> CType:
+    """The type of a parameter that is declared with `ctype`."""
+    decayed = ctypes.decay(ctype)
+    if isinstance(ctype, ArrayType) and isinstance(decayed, Pointer):
+        return replace(decayed, const=const)
+    return decayed
+
+
+def _enum_type(values: list[int]) -> Integer:
+    """gcc's choice."""
+    small, large = min(values), max(values)
+    if small >= 0:
+        return ctypes.UINT if large < 1 << 32 else ctypes.ULONG
+    return ctypes.INT if small >= -(1 << 31) and large < 1 << 31 else ctypes.LONG
