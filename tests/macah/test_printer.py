@@ -83,6 +83,29 @@ def test_declarators_that_share_a_structure_stay_one_declaration() -> None:
     assert text.count("int a;") == text.count("int b;") == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'int f(void) __asm__("g") __attribute__((pure));',
+        "struct __attribute__((packed)) s\n{\n  int a __attribute__((aligned(8)));\n} x;",
+        "enum __attribute__((packed)) e\n{\n  A\n};",
+        "typedef int v __attribute__((vector_size(16)));",
+        "int (*p)(void) __attribute__((noreturn));",
+        "__attribute__((noinline)) static int f(void)\n{\n}\n",
+    ],
+)
+def test_attributes_are_kept(text: str) -> None:
+    assert shown(text) == text + "\n"
+
+
+def test_attributes_behind_a_definition_belong_to_it() -> None:
+    structure = (
+        MacahParser().parse("struct s { int a; } __attribute__((packed)) x __attribute__((unused));").ext[0]
+    )
+    assert [a.arguments for a in structure.type.type.attributes] == ["(packed)"]
+    assert [a.arguments for a in structure.type.attributes] == ["(unused)"]
+
+
 def test_less_than_and_not_does_not_print_as_a_send() -> None:
     text = shown("int f(int a, int b) { a < !b; return a < !b; }")
     assert "<!" not in text.replace(" ", "  ")
