@@ -97,7 +97,9 @@ class Configuration:
     def producer(self, resource: int, slot: int) -> tuple[Issue, int, int]:
         """Whose word `resource` shows in `slot`: the operation, which output, and cycles since its issue."""
         result, delay = self.origin(resource, slot)
-        issue, output = self._arrivals[result, (slot - delay) % self.interval]
+        arrival = self._arrivals.get((result, (slot - delay) % self.interval))
+        assert arrival is not None, f"no operation brings {self.mapping.fabric.resources[result].name} a word"
+        issue, output = arrival
         return issue, output, issue.latency - 1 + delay
 
 

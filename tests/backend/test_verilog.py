@@ -16,6 +16,8 @@ from simple_mapper import simple_map
 from arch.describe import load_fabric
 from arch.ops import OPS, WIDE_OPS
 from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPort, Use, Word, check_dfg
+from backend.mapper import map_kernel
+from backend.mapping import MapOptions
 from backend.run_dfg import run_dfg
 from backend.verilog import emit
 
@@ -47,6 +49,15 @@ def loop(limit) -> list:
     ]
 
 
+def random_data(dfg: DFG, seed: int):
+    """Words for all receiving streams and all memories."""
+    rng = random.Random(seed)
+    receiving = [k for k, stream in enumerate(dfg.streams) if not stream.sends]
+    inputs = {k: [rng.getrandbits(32) for _ in range(rng.randrange(100))] for k in receiving}
+    memories = {m: [rng.getrandbits(32) for _ in range(a.words)] for m, a in enumerate(dfg.memories)}
+    return inputs, memories
+
+
 def agree(
     dfg: DFG, tmp_path: Path, seed=1, interval=1, live_ins=(), inputs=None, memories=None, percent=(100,)
 ):
@@ -65,12 +76,19 @@ def agree(
 @pytest.mark.parametrize("seed", range(24))
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     dfg = random_graph(seed, 18 + seed % 10, memories=seed % 3)
-    rng = random.Random(seed)
-    receiving = [k for k, stream in enumerate(dfg.streams) if not stream.sends]
-    inputs = {k: [rng.getrandbits(32) for _ in range(rng.randrange(100))] for k in receiving}
-    memories = {m: [rng.getrandbits(32) for _ in range(a.words)] for m, a in enumerate(dfg.memories)}
+    inputs, memories = random_data(dfg, seed)
     polls = any(n.op.startswith("try_") for n in dfg.nodes)
     agree(dfg, tmp_path, seed, 1 + seed % 5, (), inputs, memories, (100,) if polls else (100, 30))
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_random_graphs_through_the_real_mapper(seed: int, tmp_path: Path) -> None:
+    dfg = random_graph(seed, 20 + 3 * (seed % 12), memories=seed % 3)
+    inputs, memories = random_data(dfg, seed)
+    wanted = run_dfg(dfg, (), inputs, memories)
+    design = emit(map_kernel(dfg, GRID, MapOptions(seed)))
+    got = simulate(design, tmp_path, (), inputs, memories)
+    assert (got.outputs, got.memories) == (wanted.outputs, wanted.memories)
 
 
 @pytest.mark.parametrize("interval", [1, 2, 3, 7, 8, 31, 64])
