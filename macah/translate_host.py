@@ -11,6 +11,7 @@ from pycparser import c_ast
 from backend.dfg import DFG
 from macah import ir
 from macah.program import KernelSite, walk
+from macah.syntax import KernelBlock
 from macah.todfg import host_names
 
 if TYPE_CHECKING:
@@ -34,14 +35,19 @@ class HostKernel:
 def kernel_call(translator: Translator, index: int, kernel: HostKernel) -> str:
     """The block that runs kernel number `index` in place of its source."""
     start = translator.place(kernel.site.node)[0]
-    used = {n.name for n in walk(kernel.site.node) if isinstance(n, c_ast.ID)}
-    mentions = [f"(void){name};" for name in sorted(used & translator.scopes.local_names)]
-    lines = [" ".join(mentions)] if mentions else []
-    lines += _call(index, kernel)
+    lines = [*_mentions(translator, kernel.site.node), *_call(index, kernel)]
     # As in a system header, the compiler shall be silent: copying indeterminate values is no mistake here.
     marker = translator.source.marker(start).rstrip("\n") + " 3\n"
     body = "".join(f"  {line}\n" for line in lines)
     return f"{marker}/* kernel {kernel.site.name} */ {{\n{body}}}"
+
+
+def _mentions(translator: Translator, node: KernelBlock) -> Iterator[str]:
+    """Mentions whatever the kernel does, so that the compiler does not call it unused."""
+    used = {n.name for n in walk(node) if isinstance(n, c_ast.ID)}
+    known = [name for name in sorted(used) if translator.scopes.is_object(name)]
+    if known:
+        yield " ".join(f"(void){name};" for name in known)
 
 
 def _call(index: int, kernel: HostKernel) -> Iterator[str]:

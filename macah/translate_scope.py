@@ -10,8 +10,6 @@ from typing import Any
 
 from pycparser import c_ast
 
-from macah.syntax import StreamType
-
 _SEE_THROUGH = (c_ast.TypeDecl, c_ast.Typename, c_ast.Typedef, c_ast.Decl)
 
 
@@ -55,10 +53,10 @@ class Scopes:
         """The meaning of a name."""
         return next((scope[name] for scope in reversed(self.names) if name in scope), None)
 
-    @property
-    def local_names(self) -> set[str]:
-        """The variables and parameters of the functions around this point."""
-        return {n for scope in self.names[1:] for n, s in scope.items() if s.kind in ("object", "parameter")}
+    def is_object(self, name: str) -> bool:
+        """Whether `name` is a variable or function."""
+        symbol = self.find(name)
+        return symbol is not None and symbol.kind in ("object", "parameter")
 
     def resolve(self, kind: Any) -> Any:
         """A type without the names given to it: a pointer, array, function, stream, structure, …"""
@@ -83,8 +81,7 @@ class Scopes:
         match node:
             case c_ast.ID(name=name):
                 symbol = self.find(name)
-                known = symbol is not None and symbol.kind in ("object", "parameter")
-                return self.resolve(symbol.type) if symbol is not None and known else None
+                return self.resolve(symbol.type) if symbol is not None and self.is_object(name) else None
             case c_ast.ArrayRef(name=inner) | c_ast.UnaryOp(op="*", expr=inner):
                 return self._target(self.type_of(inner))
             case c_ast.UnaryOp(op="&", expr=inner):
@@ -108,13 +105,6 @@ class Scopes:
                 return c_ast.IdentifierType(name.split()) if name != "string" else None
             case _:
                 return None
-
-    def stream_element(self, node: Any) -> tuple[bool, Any]:
-        """Whether an expression may be a stream, and its element's `Typename` where that is known."""
-        kind = self.type_of(node)
-        if isinstance(kind, StreamType):
-            return True, kind.element
-        return kind is None, None
 
     def _target(self, kind: Any) -> Any:
         if isinstance(kind, c_ast.PtrDecl | c_ast.ArrayDecl):

@@ -158,9 +158,11 @@ int main(void) {
 def test_kernels_without_captures_and_local_names(tmp_path: Path) -> None:
     program = parse_program(
         """int printf(const char *, ...);
+static const int table[] = {1, 2};
+static int helper(int x) { return x; }
 int main(void) {
   int unread, shadow = 3;
-  if (shadow == 3) kernel { int shadow = 1; unread = shadow; } else printf("not here\\n");
+  if (shadow == 3) kernel { int shadow = helper(table[0]); unread = shadow; } else printf("not here\\n");
   second: kernel { int local[4]; for (int i = 0; i < 4; i++) local[i] = i; }
   return 0;
 }
