@@ -25,6 +25,7 @@ _OPERATIONS = {
     "min": ("smin", "umin", False),
     "max": ("smax", "umax", False),
 }
+_CONVERSIONS = {"sext32", "zext32", "trunc"}
 BINARY = frozenset(_OPERATIONS) | {"<<", ">>"}
 
 
@@ -36,7 +37,7 @@ def constant(value: int, ctype: Integer = ctypes.INT) -> ir.Const:
 def apply(op: str, *args: ir.Expr, bits: int = 32) -> ir.Expr:
     """An operation, computed at once if all operands are constants."""
     if all(isinstance(arg, ir.Const) for arg in args):
-        width = args[0].bits if op in COMPARISONS or op == "trunc" else bits
+        width = args[0].bits if op in COMPARISONS or op in _CONVERSIONS else bits
         values = [arg.value for arg in args if isinstance(arg, ir.Const)]
         return ir.Const(evaluate(op, width, *values), bits)
     return ir.Apply(op, args, bits)
