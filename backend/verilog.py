@@ -119,7 +119,7 @@ class _Module:
             "// A kernel may not need all bits of a word, or all captured scalars.",
             "// verilator lint_off UNUSED",
             *(f"reg [31:0] {name};" for name in self._signals.live_ins),
-            *(f"reg [31:0] {name};" for name in self._values.registers()),
+            *self._values.declarations(),
             "// verilator lint_on UNUSED",
             *(f"reg [31:0] {name};" for name in self._signals.live_outs),
         ]

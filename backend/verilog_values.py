@@ -22,14 +22,50 @@ def literal(value: int, bits: int) -> str:
     return f"{bits}'d{value & ((1 << bits) - 1)}"
 
 
-@dataclass
+_PACKED = 6
+"""From this many old copies on, a value's copies are one shift register: cheaper to simulate than many."""
+
+
+@dataclass(frozen=True)
 class _Kept:
-    """One value's registers: `early` while a long operation is under way, then `copies`, one per interval."""
+    """One value's registers.
+
+    `early` hold it while a long operation is under way, `name` from then on for an interval, and `older` for
+    as many intervals after that; `packed` is one register that stands for all of `older`. `now` is a wire.
+    """
 
     name: str
-    early: list[str]
-    copies: list[str]
-    now: str | None = None
+    early: tuple[str, ...]
+    copies: int
+    older: tuple[str, ...]
+    packed: str | None
+    now: str | None
+
+    def declarations(self, width: int) -> list[str]:
+        """Verilog declarations of the registers."""
+        names = [*self.early, *([self.name] if self.copies else []), *self.older]
+        lines = [f"reg [{width - 1}:0] {name};" for name in names]
+        if self.packed:
+            lines.append(f"reg [{width * (self.copies - 1) - 1}:0] {self.packed};")
+        return lines
+
+    def read(self, copy: int, bits: int, width: int) -> str:
+        """The low `bits` bits of the value as it was `copy` intervals ago."""
+        if copy and self.packed:
+            low = width * (copy - 1)
+            return f"{self.packed}[{low + bits - 1}:{low}]"
+        return (self.older[copy - 1] if copy else self.name) + ("" if bits == width else f"[{bits - 1}:0]")
+
+    def shifts(self, expression: str, width: int) -> list[tuple[int, str, str]]:
+        """What to write: cycles after the issue, the register, its new value."""
+        words = [expression, *self.early, *([self.name] if self.copies else []), *self.older]
+        last = len(self.early)
+        pairs = zip(words, words[1:], strict=False)
+        found = [(min(position, last), here, before) for position, (before, here) in enumerate(pairs)]
+        if self.packed:
+            rest = f"{self.packed}[{width * (self.copies - 2) - 1}:0]"
+            found.append((last, self.packed, f"{{{rest}, {self.name}}}"))
+        return found
 
 
 class Values:
@@ -70,14 +106,15 @@ class Values:
             now = names.new(f"{name}_now") if value in immediate else None
             base = max(0, self._latency[node.id] - 2)
             count = -((base - oldest[value]) // self._configuration.interval)
-            early = [names.new(f"{name}_p{k}") for k in range(base)]
-            older = [names.new(f"{name}_{k}") for k in range(1, count)]
-            kept[value] = _Kept(name, early, [name, *older][:count], now)
+            early = tuple(names.new(f"{name}_p{k}") for k in range(base))
+            packed = names.new(f"{name}_old") if count > _PACKED else None
+            older = () if packed else tuple(names.new(f"{name}_{k}") for k in range(1, count))
+            kept[value] = _Kept(name, early, count, older, packed, now)
         return kept
 
-    def registers(self) -> list[str]:
-        """The names of all registers."""
-        return [name for kept in self._kept.values() for name in (*kept.early, *kept.copies)]
+    def declarations(self) -> list[str]:
+        """All registers."""
+        return [line for kept in self._kept.values() for line in kept.declarations(self._width)]
 
     def immediate(self) -> list[tuple[Value, str]]:
         """The values that are read in the very cycle that computes them, with the names of their wires."""
@@ -90,35 +127,32 @@ class Values:
     def writes(self, issue: Issue, output: int, expression: str) -> list[tuple[int, str, str]]:
         """(slot, register, what it gets) for every register of the value."""
         kept = self._kept[issue.node, output]
-        interval, start = self._configuration.interval, self._start[issue.node]
-        words = [kept.now or expression, *kept.early, *kept.copies]
-        found = []
-        for position, (before, here) in enumerate(zip(words, words[1:], strict=False)):
-            cycle = start + min(position, len(kept.early))
-            found.append((cycle % interval, here, before))
-        return found
+        start, interval = self._start[issue.node], self._configuration.interval
+        shifts = kept.shifts(kept.now or expression, self._width)
+        return [((start + after) % interval, register, word) for after, register, word in shifts]
 
     def text(self, source: Source | Const | LiveIn, slot: int, stage: int, bits: int | None = None) -> str:
         """The low `bits` bits (all, if None) of an operand read in `slot` by an operation in `stage`."""
-        part = "" if bits is None or bits == self._width else f"[{bits - 1}:0]"
+        bits = bits or self._width
         match source:
             case Const(value):
-                return literal(value, bits or self._width)
+                return literal(value, bits)
             case LiveIn(index):
-                return self._live_ins[index] + part
+                return self._live_ins[index] + ("" if bits == self._width else f"[{bits - 1}:0]")
             case Selected(_, distance, initial):
-                word = self._read(source, slot) + part
+                word = self._read(source, slot, bits)
                 if distance == 0:
                     return word
                 return f"({self.valid(stage + distance)} ? {word} : {self.text(initial, slot, stage, bits)})"
 
-    def _read(self, source: Selected, slot: int) -> str:
+    def _read(self, source: Selected, slot: int, bits: int) -> str:
         value, age = self._age(source, slot)
         kept = self._kept[value]
         if age == 0:
             assert kept.now is not None
-            return kept.now
-        return kept.copies[(age - 1 - len(kept.early)) // self._configuration.interval]
+            return kept.now + ("" if bits == self._width else f"[{bits - 1}:0]")
+        copy = (age - 1 - len(kept.early)) // self._configuration.interval
+        return kept.read(copy, bits, self._width)
 
     def valid(self, stage: int) -> str:
         """Whether iteration 0 has reached `stage`."""
