@@ -13,6 +13,8 @@ from typing import Any
 
 from pycparser.c_lexer import CLexer, Token
 
+from macah.columns import MacahCoord
+
 
 @dataclass(slots=True)
 class MacahToken(Token):  # type: ignore[misc]
@@ -24,11 +26,6 @@ class MacahToken(Token):  # type: ignore[misc]
     start: int = 0
     end: int = 0
     attributes: tuple[str, ...] = ()
-
-    @property
-    def end_column(self) -> int:
-        """The column just behind the token."""
-        return int(self.column) + self.end - self.start
 
 
 class TokenList:
@@ -80,8 +77,17 @@ class MacahLexer(CLexer):  # type: ignore[misc]
         self.input(text, filename)
         return _Cleaner(list(iter(self.token, None)), text, self._refuse).clean()
 
+    @property
+    def text(self) -> str:
+        """The whole input."""
+        return str(self._lexdata)
+
+    def coord_at(self, line: int, column: int) -> MacahCoord:
+        """The coordinate of a column of the line that is being read, for an error there."""
+        return MacahCoord(self._filename, line, column, self.text, self._line_start + column - 1)
+
     def _refuse(self, message: str, token: MacahToken) -> None:
-        self._filename = token.filename
+        self._filename, self._line_start = token.filename, token.start - token.column + 1
         self.error_func(message, token.lineno, token.column)
 
     def _make_token(self, tok_type: str, value: str, pos: int) -> MacahToken:

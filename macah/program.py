@@ -15,6 +15,7 @@ from typing import Any
 
 from pycparser import c_ast
 
+from macah.columns import place_at
 from macah.diagnostic import MacahError, Note, Place
 from macah.parser import MacahParser
 from macah.syntax import KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor
@@ -110,7 +111,7 @@ def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tup
 def place_of(node: Any) -> Place:
     """Where a node begins in its source file."""
     coord = next((n.coord for n in walk(node) if n.coord is not None), None)
-    return Place(coord.file, coord.line, coord.column or 0) if coord else Place("<unknown>", 0)
+    return place_at(coord) if coord else Place("<unknown>", 0)
 
 
 def walk(node: Any) -> Iterator[Any]:

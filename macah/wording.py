@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from pycparser.c_parser import Coord, CParser
 
+from macah.columns import MacahCoord, place_at
 from macah.diagnostic import MacahError, Place
 from macah.lexer import MacahToken, TokenList
 
@@ -46,16 +47,23 @@ class GccWording(CParser):  # type: ignore[misc]
         where = self._behind(before) if expected == "';'" and before is not None else None
         self._fail(f"expected {expected} before {_describe(token)}", where)
 
-    def _behind(self, token: MacahToken | None) -> Coord | None:
-        return token and Coord(token.filename, token.lineno, token.end_column)
+    def _tok_coord(self, tok: MacahToken) -> MacahCoord:
+        return MacahCoord(tok.filename, tok.lineno, tok.column, self.clex.text, tok.start)
+
+    def _behind(self, token: MacahToken | None) -> Place | None:
+        if token is None:
+            return None
+        place = place_at(self._tok_coord(token))
+        return Place(place.file, place.line, place.column + token.end - token.start)
 
     def _here(self) -> Place | None:
         token = self._peek() or self._tokens.peek(0)
-        return Place(token.filename, token.lineno, token.column) if token else None
+        return place_at(self._tok_coord(token)) if token else None
 
-    def _fail(self, message: str, coord: Coord | None = None) -> NoReturn:
-        place = Place(coord.file, coord.line, coord.column or 0) if coord else self._here()
-        raise MacahError(message, place)
+    def _fail(self, message: str, where: Coord | Place | None = None) -> NoReturn:
+        if isinstance(where, Coord):
+            where = place_at(where)
+        raise MacahError(message, where or self._here())
 
     def _parse_error(self, msg: str, coord: Any) -> NoReturn:
         if msg in _EXPECTED:
@@ -66,7 +74,7 @@ class GccWording(CParser):  # type: ignore[misc]
         self._fail(msg[0].lower() + msg[1:], coord if isinstance(coord, Coord) else None)
 
     def _lex_error_func(self, msg: str, line: int, column: int) -> NoReturn:
-        raise MacahError(msg, Place(self.clex.filename, line, column))
+        raise MacahError(msg, place_at(self.clex.coord_at(line, column)))
 
 
 def _describe(token: MacahToken) -> str:

@@ -63,6 +63,38 @@ def test_flags_reach_the_preprocessor_and_macah_is_defined(tmp_path: Path) -> No
     assert place_of(p.unit.ext[1]) == Place(str(source), 3, 5)
 
 
+@pytest.mark.parametrize(
+    ("line", "bad"),
+    [
+        ("\tint   a  /* @ */ =\t\tTWO   +  @   3;", "@   3"),
+        ('int  a  =  TWICE( TWO )   +   "TWO   @ "   -   @;', "@;"),
+        ("int a   =  TWICE( 1   +   @ );", "@"),
+        ("int  x  ;   foo   y;", "foo"),
+        ("int  x  =  2  WORSE ;", "  WORSE"),
+    ],
+)
+def test_columns_are_those_of_the_file_in_spite_of_the_preprocessor(
+    line: str, bad: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(f"#define TWO 2\n#define TWICE(x) (2 * (x))\n#define WORSE 3 4\n{line}\n")
+    with pytest.raises(MacahError) as caught:
+        read_program(source)
+    assert caught.value.diagnostics[0].where == Place(str(source), 4, line.index(bad) + 1)
+
+
+def test_nodes_have_the_columns_of_the_file(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(
+        "#define S(x, s) x  <?   s\nvoid  f(int stream s, int x)  {   S(x, s);   kernel   {  } }\n"
+    )
+    p = read_program(source)
+    receive = p.unit.ext[0].body.block_items[0]
+    assert isinstance(receive, Receive)
+    assert [place_of(n).column for n in (p.unit.ext[0], receive)] == [7, 37]
+    assert p.kernels[0].where == Place(str(source), 2, 46)
+
+
 def test_preprocessor_errors_are_shown_as_they_are(tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text('int x;\n#include "missing.h"\n')
