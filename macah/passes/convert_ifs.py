@@ -17,7 +17,7 @@ from arch.ops import COMPARISONS
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, If, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, step_back
-from macah.passes.predicate import Predicates, negate, select, speculate
+from macah.passes.predicate import Predicates, merge, negate, speculate
 from macah.walk import both, is_constant, statements, with_guard, written
 
 
@@ -64,12 +64,9 @@ class _Converter:
         orelse = self.body(stmt.orelse, after, else_path)
         then, new = speculate(then, after | live_before(stmt.orelse, after))
         orelse, other = speculate(orelse, after)
-        merged = [
-            Assign(v, select(condition, new.get(v, Read(v)), other.get(v, Read(v))), stmt.where)
-            for v in new | other
-            if v in after
-        ]
-        return (*setup, *first, *second, *then, *orelse, *merged)
+        new = {variable: value for variable, value in new.items() if variable in after}
+        other = {variable: value for variable, value in other.items() if variable in after}
+        return (*setup, *first, *second, *merge((*then, *orelse), condition, new, other))
 
     def condition(self, value: Expr, stmt: If) -> tuple[Body, Expr]:
         """The condition as a predicate that stays what it is while the branches run."""

@@ -4,12 +4,12 @@
 
 becomes
 
-    S0; in_a = 1; in_b = 0;
+    S0; past = 0;
     do {
-        [in_a] A;   more = in_a & a;   left = in_a & !more;   in_a = more;
-        [left] S1;  at = in_b | left;  run = in_b | left & g;
-        [run] B;    more = run & b;    left = at & !more;     in_b = more;
-    } while (!left);
+        run = !past;       [run] A;   now = past | !a;
+        left = now ^ past; [left] S1; run = now & (past | g);
+                           [run] B;   past = now;
+    } while (now ? run & b : 1);
     S2;
 
 where `[p] X` is X under the predicate p: the last iteration of A is also the first one of B. Constants that
@@ -21,9 +21,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from macah import ir
-from macah.ir import Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
+from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_in_loop, step_back
-from macah.passes.predicate import Predicates, either, guarded, negate
+from macah.passes.predicate import Predicates, either, guarded, negate, select
 from macah.walk import Renaming, both, is_constant, read, written
 
 
@@ -54,29 +54,48 @@ def _fuse_inside(body: Body, after: Live, predicates: Predicates) -> Body:
 class _Stage:
     """A loop and what follows it, up to the next one.
 
-    `after` is live after the loop, `resumes` where another of its iterations starts. `again` is a variable
-    that says whether one does.
+    `after` is live after the loop, `resumes` where another of its iterations starts. `past` says whether the
+    loop was over when the iteration began, `now` whether it is over by now.
     """
 
     loop: DoWhile
+    guard: Expr
     then: Body
     after: Live
     resumes: Live
-    again: Variable
+    past: Variable
+    now: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """How an iteration comes to a stage: `at` if it does, and `entered` if the loop runs then."""
+
+    at: Expr
+    entered: Expr
 
 
 def _fuse(body: Body, after: Live, predicates: Predicates) -> Body:
     setup, stages = _stages(body, after, predicates)
-    start, here, restart = _entry(stages, predicates)
+    start, entered = predicates.named(stages[0].guard, "entered", stages[0].loop.where)
+    here = _Here(ir.TRUE, entered)
+    more: Expr = ir.TRUE
     made: list[Stmt] = []
     for k, stage in enumerate(stages):
-        others = frozenset[Variable]().union(*(s.resumes for s in stages if s is not stage))
-        code, left = _stage(stage, here, others, predicates)
+        resumes = [other.resumes for other in stages if other is not stage]
+        last = stage is stages[-1]
+        code, more = _iteration(stage, here, last, frozenset[Variable]().union(*resumes), predicates)
         made += code
-        if k + 1 < len(stages):
-            code, here = _between(stage, stages[k + 1], left, others | stage.resumes, predicates)
+        if not last:
+            resumes.append(stage.resumes)
+            made.append(_over(stage, here, more))
+            code, here = _between(stage, stages[k + 1], frozenset[Variable]().union(*resumes), predicates)
             made += code
-    loop = DoWhile((*made, *restart), negate(left), ir.TRUE, stages[0].loop.where)
+    again = predicates.variable("again", stages[-1].loop.where)
+    made.append(Assign(again, select(here.at, more, ir.TRUE), again.where))
+    made += [Assign(stage.past, Read(stage.now), stage.loop.where) for stage in stages[:-1]]
+    start += tuple(Assign(stage.past, ir.FALSE, stage.loop.where) for stage in stages[:-1])
+    loop = DoWhile(tuple(made), Read(again), ir.TRUE, stages[0].loop.where)
     return (*setup, *start, loop, *stages[-1].then)
 
 
@@ -85,9 +104,10 @@ def _stages(body: Body, after: Live, predicates: Predicates) -> tuple[Body, list
     live, then, stages = set(after), list[Stmt](), list[_Stage]()
     for stmt in reversed(body):
         if isinstance(stmt, DoWhile):
-            again = predicates.variable("in", stmt.where)
-            resumes = live_in_loop(stmt, live)
-            stages.append(_Stage(stmt, tuple(reversed(then)), frozenset(live), resumes, again))
+            past, now = (predicates.variable(name, stmt.where) for name in ("past", "now"))
+            guard, resumes = predicates.truth(stmt.guard), live_in_loop(stmt, live)
+            stage = _Stage(stmt, guard, tuple(reversed(then)), frozenset(live), resumes, past, now)
+            stages.append(stage)
             then = []
         else:
             then.append(stmt)
@@ -95,56 +115,38 @@ def _stages(body: Body, after: Live, predicates: Predicates) -> tuple[Body, list
     return tuple(reversed(then)), stages[::-1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Here:
-    """Whether an iteration comes to a stage, and whether it runs the stage's loop."""
+def _iteration(
+    stage: _Stage, here: _Here, last: bool, others: Live, predicates: Predicates
+) -> tuple[Body, Expr]:
+    """One iteration of a stage's loop, if it is its turn; and whether there will be another one.
 
-    at: Expr
-    run: Expr
-
-
-def _entry(stages: list[_Stage], predicates: Predicates) -> tuple[Body, _Here, Body]:
-    """The state before the fused loop, at its first stage, and what to reset in every iteration."""
-    first = stages[0]
-    entered = predicates.truth(first.loop.guard)
-    start = [Assign(first.again, entered, first.loop.where)]
-    start += [Assign(stage.again, ir.FALSE, stage.loop.where) for stage in stages[1:]]
-    run = Read(first.again)
-    if is_constant(entered, 1):
-        return tuple(start), _Here(run, run), ()
-    skips = predicates.variable("skips", first.loop.where)
-    start.append(Assign(skips, negate(entered), first.loop.where))
-    return tuple(start), _Here(either(run, Read(skips)), run), (Assign(skips, ir.FALSE),)
-
-
-def _stage(stage: _Stage, here: _Here, others: Live, predicates: Predicates) -> tuple[Body, Expr]:
-    """One iteration of a stage's loop, if it is its turn; and whether the stage is left."""
+    What the other stages need must stay as it is, and what follows the loop needs if it may run zero times.
+    """
     where = stage.loop.where
-    condition, more, left = (predicates.variable(name, where) for name in ("while", "more", "left"))
-    keep = others if is_constant(stage.loop.guard, 1) else others | stage.after
-    body = (*stage.loop.body, Assign(condition, predicates.truth(stage.loop.condition), where))
-    code = (
-        *guarded(body, here.run, keep),
-        Assign(more, both(here.run, Read(condition)), where),
-        Assign(left, both(here.at, negate(Read(more))), where),
-        Assign(stage.again, Read(more), where),
-    )
-    return code, Read(left)
+    run, more = (predicates.variable(name, where) for name in ("run", "more"))
+    keep = others if is_constant(here.entered, 1) else others | stage.after
+    # the last stage is never over: the fused loop is left with it
+    turn = here.at if last else Apply("xor", (here.at, Read(stage.past)))
+    body = (*stage.loop.body, Assign(more, predicates.truth(stage.loop.condition), where))
+    code = (Assign(run, both(turn, here.entered), where), *guarded(body, Read(run), keep))
+    return code, both(here.entered, Read(more))
 
 
-def _between(
-    stage: _Stage, following: _Stage, left: Expr, keep: Live, predicates: Predicates
-) -> tuple[Body, _Here]:
-    """What stands between two stages, if the first one is left; and the state at the second one."""
+def _over(stage: _Stage, here: _Here, more: Expr) -> Stmt:
+    """Take note of whether a stage's loop is over."""
+    return Assign(stage.now, either(Read(stage.past), both(here.at, negate(more))), stage.loop.where)
+
+
+def _between(stage: _Stage, following: _Stage, keep: Live, predicates: Predicates) -> tuple[Body, _Here]:
+    """What stands between two stages, if the first has just been left; and how the second is reached."""
     where = following.loop.where
-    entered, at, run = (predicates.variable(name, where) for name in ("entered", "at", "run"))
-    arrives = Assign(at, either(Read(following.again), left), where)
-    guard = predicates.truth(following.loop.guard)
-    if is_constant(guard, 1):
-        return (*guarded(stage.then, left, keep), arrives), _Here(Read(at), Read(at))
-    code = guarded((*stage.then, Assign(entered, guard, where)), left, keep)
-    runs = Assign(run, either(Read(following.again), both(left, Read(entered))), where)
-    return (*code, arrives, runs), _Here(Read(at), Read(run))
+    left, entered = (predicates.variable(name, where) for name in ("left", "entered"))
+    leaves = Assign(left, Apply("xor", (Read(stage.now), Read(stage.past))), where)
+    if is_constant(following.guard, 1):
+        return (leaves, *guarded(stage.then, Read(left), keep)), _Here(Read(stage.now), ir.TRUE)
+    body = (*stage.then, Assign(entered, following.guard, where))
+    here = _Here(Read(stage.now), either(Read(stage.past), Read(entered)))
+    return (leaves, *guarded(body, Read(left), keep)), here
 
 
 # --- Making the stages independent

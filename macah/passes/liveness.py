@@ -68,6 +68,8 @@ def live_in_loop(loop: ir.DoWhile, after: Iterable[Variable]) -> Live:
 
 def live_at_body_end(loop: ir.DoWhile, after: Iterable[Variable]) -> Live:
     """What is live at the end of a loop's body, before its condition is evaluated."""
+    if is_constant(loop.condition, 0):
+        return frozenset(after)
     return _leaving(loop.condition, after) | live_in_loop(loop, after)
 
 
