@@ -16,11 +16,12 @@ _DEPTH = 16
 
 # Functions of one stream, and what the runtime calls them.
 _OF_STREAM = {
-    **{f"{prefix}stream_free": "macah_stream_free" for prefix in ("p", "")},
-    **{f"{prefix}stream_close": "macah_close" for prefix in ("p", "")},
-    **{f"{prefix}stream_ended": "macah_ended" for prefix in ("p", "")},
-    **{f"{prefix}stream_empty": "macah_empty" for prefix in ("p", "")},
-    **{f"{prefix}stream_full": "macah_full" for prefix in ("p", "")},
+    "pstream_free": "macah_stream_free",
+    "stream_free": "macah_stream_free",
+    "pstream_close": "macah_close",
+    "pstream_ended": "macah_ended",
+    "pstream_empty": "macah_empty",
+    "pstream_full": "macah_full",
     "mem_reader_join": "macah_reader_join",
     "mem_writer_join": "macah_writer_join",
 }

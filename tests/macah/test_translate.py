@@ -76,6 +76,12 @@ def test_real_headers_pass_unchanged(tmp_path: Path) -> None:
     assert to_c(program) == program.text
 
 
+@pytest.mark.parametrize("path", RUNTIME, ids=lambda path: path.stem)
+def test_real_programs_pass_unchanged(path: Path) -> None:
+    program = read_program(path)
+    assert to_c(program) == program.text
+
+
 def test_lines_stay_where_they_were(tmp_path: Path) -> None:
     path = tmp_path / "lines.macah"
     path.write_text(
