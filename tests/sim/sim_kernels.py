@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from backend.dfg import DFG, Memory, Node, Place, StreamPort, Word
+from backend.dfg import DFG, Const, Memory, Node, Place, StreamPort, Word
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image
 
-WARNINGS = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror")
+WARNINGS = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function")
 INT = (Word(0, 4, True),)
 
 _HEAD = """\
@@ -51,29 +51,101 @@ def hand(
     return Hand(top, _HEAD.format(top=top, ports=ports) + body + "endmodule\n", dfg)
 
 
-def scale() -> Hand:
-    """for (i = 0; i < n; i++) { x <? in; out <! x * factor; sum += x; }: one element in and out per cycle."""
+_CONTROL = """\
+  reg running, ran;
+  assign done = ran && !running;
+  wire leave;
+  always @(posedge clk)
+    if (rst) begin running <= 0; ran <= 0; end
+    else if (start) begin running <= 1; ran <= 1; end
+    else if (leave) running <= 0;
+"""
+
+
+def scale(words: Sequence[Word] = INT, size: int = 4) -> Hand:
+    """for (i = 0; i < n; i++) { x <? in; out <! x * factor; sum += x; }: one word in and out per cycle."""
     body = """\
-  reg [31:0] n, factor, i, sum, old; reg running, ran;
+  reg [31:0] n, factor, i, sum, old;
   wire need = running && i < n;
   wire no_input = need && !s0_tvalid && !s0_ended, no_room = need && !s1_tready;
   wire [31:0] x = s0_tvalid ? s0_tdata : old;
   assign stalled = no_input || no_room, s0_tready = need && !no_room, s1_tvalid = need && !no_input;
   assign s1_tdata = x * factor, s1_close = 0, fail = 0, fail_index = 0;
-  assign done = ran && !running, ctl_rdata = sum;
+  assign ctl_rdata = sum, leave = running && i >= n;
   always @(posedge clk)
-    if (rst) begin running <= 0; ran <= 0; end
-    else if (ctl_write) begin
+    if (ctl_write) begin
       if (ctl_address == 0) n <= ctl_wdata;
       if (ctl_address == 1) factor <= ctl_wdata;
     end
-    else if (start) begin running <= 1; ran <= 1; i <= 0; sum <= 0; old <= 0; end
-    else if (running && !stalled) begin
-      if (i < n) begin i <= i + 1; sum <= sum + x; old <= x; end else running <= 0;
+    else if (start) begin i <= 0; sum <= 0; old <= 0; end
+    else if (need && !stalled) begin i <= i + 1; sum <= sum + x; old <= x; end
+"""
+    streams = (StreamPort("in", False, size, tuple(words)), StreamPort("out", True, size, tuple(words)))
+    return hand("scale", _CONTROL + body, streams, ("n", "factor"), ("sum",))
+
+
+def pass_on() -> Hand:
+    """while (!pstream_ended(in)) { x <? in; assert(x != 13); out <! x; } pstream_close(out);"""
+    body = """\
+  reg failed;
+  wire go = running && !s0_ended && !failed;
+  assign stalled = go && (!s0_tvalid || !s1_tready), s0_tready = go && s1_tready, s1_tvalid = go && s0_tvalid;
+  assign s1_tdata = s0_tdata, leave = running && s0_ended, s1_close = leave;
+  assign fail = failed, fail_index = failed, ctl_rdata = 0;
+  always @(posedge clk)
+    if (rst) failed <= 0;
+    else if (go && !stalled && s0_tdata == 13) failed <= 1;
+"""
+    streams = (StreamPort("in", False, 4, INT), StreamPort("out", True, 4, INT))
+    return hand("pass_on", _CONTROL + body, streams, assertions=("unused", "x != 13"))
+
+
+def poll() -> Hand:
+    """while (!w) { w :: x <? in; polls++; }, then the same with v :: out <! x."""
+    body = """\
+  reg [31:0] x, polls; reg have;
+  assign s0_tready = running && !have, s1_tvalid = running && have, s1_tdata = x, s1_close = 0;
+  assign stalled = 0, fail = 0, fail_index = 0;
+  assign ctl_rdata = ctl_address[0] ? polls : x, leave = s1_tvalid && s1_tready;
+  always @(posedge clk)
+    if (start) begin have <= 0; polls <= 0; end
+    else if (running) begin
+      polls <= polls + 1;
+      if (s0_tready && s0_tvalid) begin x <= s0_tdata; have <= 1; end
     end
 """
     streams = (StreamPort("in", False, 4, INT), StreamPort("out", True, 4, INT))
-    return hand("scale", body, streams, ("n", "factor"), ("sum",))
+    return hand("poll", _CONTROL + body, streams, (), ("x", "polls"))
+
+
+def arrays() -> Hand:
+    """for (i = 0; i < 4; i++) { a[i] += table[i]++; b[i] = scratch[i]; } with `scratch` never written."""
+    body = """\
+  reg [31:0] a [0:3], b [0:3], scratch [0:3], tab [0:3]; reg [2:0] i;
+  wire [31:0] offset = ctl_address & 24'hffffff;
+  assign stalled = 0, fail = 0, fail_index = 0, leave = running && i == 4;
+  assign ctl_rdata = ctl_address[31:24] == 2 ? a[offset] : b[offset];
+  always @(posedge clk)
+    if (ctl_write) case (ctl_address[31:24])
+      2: a[offset] <= ctl_wdata;
+      3: b[offset] <= ctl_wdata;
+      4: tab[offset] <= ctl_wdata;
+      5: scratch[offset] <= ctl_wdata;
+    endcase
+    else if (start) i <= 0;
+    else if (running && i < 4) begin
+      a[i] <= a[i] + tab[i]; tab[i] <= tab[i] + 1; b[i] <= scratch[i]; i <= i + 1;
+    end
+"""
+    memories = (
+        Memory("a", 4, captured_in=True, captured_out=True),
+        Memory("b", 4, captured_out=True),
+        Memory("tab", 4, initial=(10, 20, 30)),
+        Memory("scratch", 4),
+    )
+    made = hand("arrays", _CONTROL + body, memories=memories)
+    store = Node(0, "store", (Const(0), Const(0), Const(0)), memory=2)
+    return replace(made, dfg=replace(made.dfg, nodes=(store,)))
 
 
 def build(host: str, designs: Sequence[Hand], directory: Path) -> Path:

@@ -1,0 +1,145 @@
+"""However a program with simulators ends, no process and no file remains."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sim_kernels import build, pass_on
+
+HOST = """
+#include <unistd.h>
+int main(int argc, char **argv) {
+  (void)argv;
+  macah_stream *in = macah_stream_create(4, 4), *out = macah_stream_create(4, 4);
+  int x = 5;
+  macah_send(in, &x);
+  if (argc > 1) macah_close(in);
+  macah_run_kernel(0, NULL, NULL, (macah_stream *[]){in, out}, NULL); /* waits for ever unless closed */
+  write(1, "idle", 4);
+  pause();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def stuck(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(HOST, [pass_on()], tmp_path_factory.mktemp("stuck"))
+
+
+def simulators_of(host: int) -> list[int]:
+    """The processes that watch over the life of `host` and run vvp."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "comm").read_text() == "vvp\n":
+                links = [str(fd.readlink()) for fd in (entry / "fd").iterdir()]
+                infos = [(entry / "fdinfo" / fd.name).read_text() for fd in (entry / "fd").iterdir()]
+                if any("macah" in link for link in links) and any(f"Pid:\t{host}\n" in i for i in infos):
+                    found.append(int(entry.name))
+    return found
+
+
+def wait_until(condition: object, seconds: float = 10) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+def is_asleep(process: int) -> bool:
+    """Whether the process's main thread waits, and has for a while."""
+    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S"
+
+
+@contextlib.contextmanager
+def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """The running program and its simulator, whose kernel has been entered."""
+    place = executable.parent / "tmp"
+    place.mkdir(exist_ok=True)
+    host = subprocess.Popen(
+        [str(executable), *arguments],
+        env={**os.environ, "TMPDIR": str(place)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: simulators_of(host.pid))
+        simulator = simulators_of(host.pid)[0]
+        yield host, simulator
+        wait_until(lambda: not Path(f"/proc/{simulator}").exists(), 3)
+        assert not list(place.iterdir())
+        assert not [f for f in Path("/dev/shm").iterdir() if "macah" in f.name]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            host.kill()
+        host.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGABRT])
+def test_the_host_ends_inside_a_kernel(stuck: Path, how: signal.Signals) -> None:
+    with started(stuck) as (host, simulator):
+        wait_until(lambda: is_asleep(simulator))
+        os.killpg(host.pid, how)  # as Ctrl-C on a terminal does
+        assert host.wait(timeout=5) == -how
+
+
+def test_the_host_ends_while_the_simulator_starts(stuck: Path) -> None:
+    with started(stuck) as (host, _):
+        host.kill()
+        assert host.wait(timeout=5) == -signal.SIGKILL
+
+
+def test_the_host_ends_outside_a_kernel(stuck: Path) -> None:
+    with started(stuck, "close") as (host, _):
+        assert host.stdout is not None
+        assert host.stdout.read(4) == "idle"
+        host.terminate()
+        assert host.wait(timeout=5) == -signal.SIGTERM
+
+
+def test_a_dead_simulator_ends_the_program_with_one_message(stuck: Path) -> None:
+    with started(stuck) as (host, simulator):
+        os.kill(simulator, signal.SIGKILL)
+        _, errors = host.communicate(timeout=5)
+        assert host.returncode == 1
+        assert errors == "macah: the simulator of kernel 'pass_on' ended unexpectedly\n"
+
+
+def test_a_stalled_kernel_takes_no_processor_time(stuck: Path) -> None:
+    def ticks(process: int) -> int:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    with started(stuck) as (host, simulator):
+        time.sleep(1)
+        before = ticks(simulator)
+        time.sleep(0.5)
+        assert ticks(simulator) - before <= 1
+        host.kill()
+
+
+def test_a_simulator_that_cannot_start_ends_the_program_with_one_message(tmp_path: Path) -> None:
+    executable = build(HOST, [pass_on()], tmp_path)
+    image = tmp_path / "image.c"
+    command = image.read_text().split('macah_simulator_command[] = {\n  "', 1)[1].split('"', 1)[0]
+    data = executable.read_bytes()
+    assert data.count(command.encode() + b"\0") == 1
+    executable.write_bytes(data.replace(command.encode() + b"\0", b"x" * len(command) + b"\0"))
+    done = subprocess.run([str(executable)], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "macah: the simulator of kernel 'pass_on' ended unexpectedly; its last words:",
+        f"cannot run {'x' * len(command)}: No such file or directory",
+    ]
