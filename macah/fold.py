@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from arch.ops import COMPARISONS, OPS, evaluate
+from macah import ir
 from macah.ir import FALSE, TRUE, Apply, Const, Expr, Load, Read, Variable
+from macah.walk import statements, variables_in, written
 
 CONVERSIONS = frozenset({"sext32", "zext32", "trunc"})
 _ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl", "umax"})
@@ -157,6 +159,8 @@ def _unary(op: str, a: Expr) -> Expr | None:
             return Apply("sub", (c, b), bits)
         case ("abs", Apply("neg", (b,), bits)) | ("abs", Apply("abs", (b,), bits)):
             return Apply("abs", (b,), bits)
+        case "abs", Apply("sub", (b, c), bits):
+            return Apply("absdiff", (b, c), bits)
         case "abs", Apply("absdiff"):
             return None
         case "trunc", Apply("sext32" | "zext32", (b,)):
@@ -246,4 +250,48 @@ def _pattern(c: Expr, a: Expr, b: Expr) -> Expr | None:
                 return Apply(least, (x, y))
             if same(a, y) and same(b, x):
                 return Apply(most, (x, y))
+    match c, a, b:
+        case Apply("slt", (x, Const(0))), n, p:
+            pass
+        case Apply("slt", (Const(0), x)), p, n:
+            pass
+        case _:
+            return None
+    if same(p, x) and _opposite(n, x):
+        return fold_apply("abs", (x,), x.bits)
     return None
+
+
+def _opposite(n: Expr, x: Expr) -> bool:
+    """True if n is certainly -x."""
+    match n, x:
+        case Apply("neg", (y,)), _ if same(x, y):
+            return True
+        case Apply("sub", (a, b)), Apply("sub", (c, d)):
+            return same(a, d) and same(b, c)
+    return False
+
+
+def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
+    """The variables that are never anything but 0 or 1 (or unspecified)."""
+    found = written(kernel.body) - {c.what for c in kernel.captured if isinstance(c.what, Variable)}
+    users: dict[Variable, list[ir.Assign]] = {}
+    pending: list[ir.Assign] = []
+    for stmt in statements(kernel.body):
+        match stmt:
+            case ir.Assign():
+                pending.append(stmt)
+                for variable in variables_in(stmt.value):
+                    users.setdefault(variable, []).append(stmt)
+            case ir.Receive():
+                found -= set(stmt.targets)
+            case ir.Call():
+                found -= set(stmt.results)
+            case _:
+                pass
+    while pending:
+        stmt = pending.pop()
+        if stmt.variable in found and not is_predicate(stmt.value, found):
+            found.discard(stmt.variable)
+            pending.extend(users.get(stmt.variable, ()))
+    return frozenset(found)

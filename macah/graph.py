@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from arch.ops import COMPARISONS, OPS, evaluate
+from arch.ops import COMPARISONS, OPS
 from backend.dfg import Const, LiveIn, Node, Operand, Place, Use
-from macah.ir import Variable
+from macah import ir
+from macah.fold import fold_apply
+from macah.ir import Apply, Expr, Read, Variable
 
 WIDTH = 32
-MASK = (1 << WIDTH) - 1
-_ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl"})
-_SAME = frozenset({"and", "or", "smin", "smax", "umin", "umax"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,20 @@ class Draft:
 
 
 class Graph:
-    """Drafts by number. A pure operation on the same values is the same draft."""
+    """Drafts by number. A pure operation on the same values is the same draft.
+
+    Folding is that of `macah.fold`: each value has an expression that stands for it, an operation that of
+    its operands, anything else a variable.
+    """
 
     def __init__(self, predicates: frozenset[Variable] = frozenset()) -> None:
-        self.predicates = predicates  # variables that are always 0 or 1
         self.drafts: list[Draft] = []
-        self.numbers: dict[object, int] = {}
+        self.numbers: dict[object, Use] = {}
+        self.predicates = set(predicates)  # variables that are always 0 or 1
+        self.logical: set[int] = set()  # pure drafts that are
+        self.exprs: dict[Value, Expr] = {}
+        self.values: dict[int, Value] = {}  # by the id of one of these expressions
+        self.leaves: dict[Variable, Value] = {}
 
     def add(self, draft: Draft) -> int:
         """A new node, and its number."""
@@ -57,8 +64,8 @@ class Graph:
         """The node that does this already in the same state, or a new one."""
         key = (draft.op, draft.operands, draft.stream, draft.memory, state)
         if key not in self.numbers:
-            self.numbers[key] = self.add(draft)
-        return Use(self.numbers[key])
+            self.numbers[key] = Use(self.add(draft))
+        return self.numbers[key]
 
     def name(self, value: Value, variable: str) -> None:
         """The value is assigned to a variable: the first such name is the node's."""
@@ -66,40 +73,9 @@ class Graph:
             self.drafts[value.node].variable = variable
 
     def pure(self, op: str, *operands: Value, where: Place | None = None) -> Value:
-        """The result of a pure operation, folded where that is simple."""
-        if all(isinstance(operand, Const) for operand in operands):
-            return Const(evaluate(op, WIDTH, *[o.value for o in operands if isinstance(o, Const)]))
-        if OPS[op].commutative and _rank(operands[0]) > _rank(operands[1]):
-            operands = (operands[1], operands[0])
-        folded = self._fold(op, operands, where)
-        return self.shared(Draft(op, operands, where=where)) if folded is None else folded
-
-    def _fold(self, op: str, operands: tuple[Value, ...], where: Place | None) -> Value | None:
-        match op, operands:
-            case "mov", (a,):
-                return a
-            case "sub", (a, Const(c)):
-                return self.pure("add", a, Const(-c & MASK), where=where)
-            case _, (a, Const(0)) if op in _ZERO_RIGHT:
-                return a
-            case (("mul" | "and"), (_, Const(0))):
-                return ZERO
-            case "mul", (a, Const(1)):
-                return a
-            case "and", (a, Const(1)) if self.is_predicate(a):
-                return a
-            case "ne", (a, Const(0)) if self.is_predicate(a):
-                return a
-            case "select", (c, a, b):
-                if isinstance(c, Const):
-                    return a if c.value else b
-                return a if a == b else None
-            case "add", (Use() as a, Const(c)):
-                base, offset = self.split(a)
-                return self.pure("add", base, Const(offset + c & MASK), where=where) if offset else None
-            case _, (a, b) if a == b and op in _SAME:
-                return a
-        return None
+        """The result of a pure operation, folded."""
+        exprs = tuple([self._expr(operand) for operand in operands])
+        return self._value(fold_apply(op, exprs, WIDTH, self._holds), where)
 
     def split(self, value: Value) -> tuple[Value, int]:
         """A value as another plus a constant."""
@@ -111,24 +87,61 @@ class Graph:
                     return base, offset
         return value, 0
 
-    def is_predicate(self, value: Value) -> bool:
-        """True if the value is certainly 0 or 1, going by the operations that made it."""
-        match value:
-            case Const(value=number):
-                return number < 2
-            case Before(variable):
+    def _expr(self, value: Value) -> Expr:
+        if isinstance(value, Const):
+            return ir.Const(value.value)
+        if value not in self.exprs:
+            leaf = value.variable if isinstance(value, Before) else Variable("leaf")
+            self._enter(Read(leaf), value)
+            self.leaves[leaf] = value
+            if isinstance(value, Use) and _gives_predicate(self.drafts[value.node].op, value.output):
+                self.predicates.add(leaf)
+        return self.exprs[value]
+
+    def _enter(self, expr: Expr, value: Value) -> None:
+        self.exprs[value] = expr
+        self.values[id(expr)] = value
+
+    def _value(self, expr: Expr, where: Place | None) -> Value:
+        if id(expr) in self.values:
+            return self.values[id(expr)]
+        match expr:
+            case ir.Const(number):
+                return Const(number)
+            case Read(variable):
+                return self.leaves[variable]
+            case Apply(op, args):
+                operands = [self._value(arg, where) for arg in args]
+                if OPS[op].commutative:
+                    operands.sort(key=_rank)
+                use = self.shared(Draft(op, tuple(operands), where=where))
+                if use not in self.exprs:
+                    made = Apply(op, tuple([self._expr(operand) for operand in operands]))
+                    if self._holds(made):
+                        self.logical.add(use.node)
+                    self._enter(made, use)
+                return use
+        raise AssertionError(expr)
+
+    def _holds(self, expr: Expr) -> bool:
+        """True if the value is certainly 0 or 1."""
+        match expr:
+            case ir.Const(value):
+                return value < 2
+            case Read(variable):
                 return variable in self.predicates
-            case Use(node, output=output):
-                draft = self.drafts[node]
-                if draft.op in COMPARISONS or draft.op in ("ended", "try_send"):
-                    return True
-                if draft.op == "try_recv":
-                    return output == 1
-                if draft.op in ("and", "or", "xor"):
-                    return all(self.is_predicate(operand) for operand in draft.operands)
-                if draft.op == "select":
-                    return all(self.is_predicate(operand) for operand in draft.operands[1:])
+            case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
+                known = self.values.get(id(expr))
+                if isinstance(known, Use):
+                    return known.node in self.logical
+                return all(self._holds(arg) for arg in args)
+            case Apply(op):
+                return op in COMPARISONS
         return False
+
+
+def _gives_predicate(op: str, output: int) -> bool:
+    return op in ("ended", "try_send") or (op == "try_recv" and output == 1)
 
 
 def _rank(value: Value) -> tuple[int, int]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from arch.ops import COMPARISONS
 from backend.dfg import DFG, Const, LiveIn, Memory, Node, Operand, Order, Place, StreamPort, Use, check_dfg
 from macah import ir
+from macah.fold import predicates
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.orders import Access, memory_orders, stream_orders
@@ -24,10 +24,9 @@ from macah.walk import arrays_written, children, statements, written
 def build_dfg(kernel: ir.Kernel) -> DFG:
     """The dataflow graph of a kernel in its final form."""
     leading, loop = split_kernel(kernel)
-    predicates = _predicates(kernel)
     invariants: dict[Variable, Const | LiveIn] = {}
     while True:
-        builder = _Builder(kernel, leading, loop, predicates, invariants)
+        builder = _Builder(kernel, leading, loop, predicates(kernel), invariants)
         found = builder.run()
         if not found:
             dfg = builder.result()
@@ -81,35 +80,6 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
     return unique
 
 
-def _predicates(kernel: ir.Kernel) -> frozenset[Variable]:
-    """The variables that are never anything but 0 or 1 (or unspecified)."""
-    found = written(kernel.body) - {c.what for c in kernel.captured if isinstance(c.what, Variable)}
-    assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)]
-    for stmt in statements(kernel.body):
-        if isinstance(stmt, ir.Receive):
-            found -= set(stmt.targets)
-    changed = True
-    while changed:
-        broken = {s.variable for s in assigned if s.variable in found and not _is_predicate(s.value, found)}
-        changed = bool(broken)
-        found -= broken
-    return frozenset(found)
-
-
-def _is_predicate(expr: Expr, variables: set[Variable]) -> bool:
-    match expr:
-        case ir.Const(value):
-            return value < 2
-        case Read(variable):
-            return variable in variables
-        case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
-            return all(_is_predicate(arg, variables) for arg in args)
-        case Apply(op):
-            return op in COMPARISONS
-        case Load():
-            return False
-
-
 class _Builder:
     """One symbolic execution of the loop's body."""
 
@@ -118,13 +88,13 @@ class _Builder:
         kernel: ir.Kernel,
         leading: Body,
         loop: ir.DoWhile,
-        predicates: frozenset[Variable],
+        logical: frozenset[Variable],
         invariants: Mapping[Variable, Const | LiveIn],
     ) -> None:
         self.kernel = kernel
         self.loop = loop
         self.alive = Variable("alive")
-        self.graph = Graph(predicates | {self.alive})
+        self.graph = Graph(logical | {self.alive})
         self.invariants = invariants
         self.changing = (written(loop.body) | {self.alive}) - invariants.keys()
         self.names: dict[object, str] = {}
