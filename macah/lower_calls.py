@@ -86,9 +86,10 @@ class Calls(Functions):
 
     def _built_in(self, name: str, arguments: list[Any], where: Place) -> Value:
         match name, arguments:
-            case "EXPECT" | "__builtin_expect", [condition, _]:
-                if name == "EXPECT":
-                    return Rvalue(ctypes.INT, self.condition(condition))
+            case "EXPECT", [condition, share]:
+                self.frequency(share)
+                return Rvalue(ctypes.INT, self.condition(condition))
+            case "__builtin_expect", [condition, _]:
                 return self.rvalue(condition)
             case "__assert_fail", [text, *_]:
                 message = (
@@ -106,6 +107,13 @@ class Calls(Functions):
         wanted = 2 if name in {"EXPECT", "__builtin_expect"} else 1
         check_count(name, len(arguments), wanted, where)
         raise AssertionError(name)
+
+    def frequency(self, node: Any) -> float:
+        """How often a condition is true, as EXPECT's second argument says."""
+        value = float(self.types.number(node, self.scope)[1])
+        if not 0 <= value <= 1:
+            raise MacahError("the frequency must be between 0 and 1", place_of(node))
+        return value
 
 
 def _spelled(text: Any) -> str:

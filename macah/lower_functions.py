@@ -1,7 +1,7 @@
 """Functions with visible bodies: as functions of the IR, or expanded where they are called.
 
-A function whose parameters are numbers, streams, and pointers into arrays of numbers is lowered once. One that
-gets the address of a variable, or structs with arrays, is lowered again for each call, in place.
+A function whose parameters are numbers, streams, and pointers into arrays of numbers is lowered once. One
+that gets the address of a variable, or structs with arrays, is lowered again for each call, in place.
 """
 
 from __future__ import annotations

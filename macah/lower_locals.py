@@ -37,7 +37,7 @@ class Locals(Calls):
                 self._declare(node, ctype, const, where)
         except MacahError as error:
             if node.name:
-                self.scope.names[node.name] = Broken(error, where)
+                self.scope.names.setdefault(node.name, Broken(error, where))
             raise
 
     def _declare(self, node: Any, ctype: CType, const: bool, where: Place) -> None:

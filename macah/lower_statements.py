@@ -109,10 +109,7 @@ class Statements(Locals):
         """How often a condition is true, if EXPECT says so."""
         match node:
             case c_ast.FuncCall(name=c_ast.ID(name="EXPECT"), args=c_ast.ExprList(exprs=[_, share])):
-                value = float(self.types.number(share, self.scope)[1])
-                if not 0 <= value <= 1:
-                    raise MacahError("the frequency must be between 0 and 1", place_of(share))
-                return value
+                return self.frequency(share)
             case c_ast.UnaryOp(op="!", expr=inner):
                 share = self._expectation(inner)
                 return None if share is None else 1 - share
