@@ -16,6 +16,7 @@ from macah.passes.remove_leaves import remove_leaves
 from macah.passes.rotate_arrays import rotate_arrays
 from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.passes.separate_streams import separate_streams
+from macah.passes.simplify import simplify
 from macah.passes.split_wide import split_wide
 from macah.passes.unroll_for import unroll_for
 
@@ -42,11 +43,13 @@ PIPELINE = (
     Pass(rotate_arrays, removes=(ir.Shift,)),
     Pass(scalarize_arrays),
     Pass(split_wide, narrows=True),
+    Pass(simplify),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
     Pass(convert_ifs),
     Pass(fuse_loops),
     Pass(flatten_loops, removes=(ir.If,)),
+    Pass(simplify),
 )
 
 
