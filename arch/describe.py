@@ -77,7 +77,7 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
 
 
 def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool]:
-    """The offsets (name, down, right) of the tiles that each tile sends words to."""
+    """The links (name, down, right) of each tile to others; those of one name are one register."""
     words = table.take_int("words", 1, 8, 1)
     steps: dict[str, tuple[int, int]] = {}
     if table.take_bool("neighbours"):
@@ -86,12 +86,13 @@ def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool]:
         steps |= _CORNERS
     if table.take_bool("hops"):
         steps |= {f"{side}2": (2 * down, 2 * right) for side, (down, right) in _SIDES.items()}
-    wrap = table.take_bool("wrap")
+    wrap, shared = table.take_bool("wrap"), table.take_bool("shared")
     table.close()
     if not steps:
         raise table.error("'links' has neither 'neighbours' nor 'diagonals' nor 'hops': tiles are cut off")
     suffixes = [f"_{k}" if k else "" for k in range(words)]
-    return tuple((n + s, down, right) for n, (down, right) in steps.items() for s in suffixes), wrap
+    links = [("out" if shared else name, *step) for name, step in steps.items()]
+    return tuple((name + suffix, down, right) for name, down, right in links for suffix in suffixes), wrap
 
 
 def _read_layer(table: Table) -> Layer:

@@ -77,10 +77,13 @@ class Layout:
         outgoing: list[list[int]] = [[] for _ in self.tiles]
         incoming: list[list[int]] = [[] for _ in self.tiles]
         for tile in self.tiles:
+            made: dict[str, int] = {}
             for name, there in self._links(tile):
-                link = self._add(f"{_prefix(tile)}.{name}", Kind.REGISTER, tile.id)
-                outgoing[tile.id].append(link)
-                incoming[there].append(link)
+                if name not in made:
+                    made[name] = self._add(f"{_prefix(tile)}.{name}", Kind.REGISTER, tile.id)
+                    outgoing[tile.id].append(made[name])
+                if made[name] not in incoming[there]:
+                    incoming[there].append(made[name])
         for tile in self.tiles:
             self._connect(tile.id, registers[tile.id], outgoing[tile.id], incoming[tile.id])
         resources = tuple(

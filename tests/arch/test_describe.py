@@ -86,6 +86,7 @@ def test_links_lead_to_existing_tiles_only(tmp_path: Path) -> None:
         ("hops = true", {2, 8}),
         ("neighbours = true\nwrap = true", {1, 3, 4, 12}),
         ("neighbours = true\nwords = 2", {1, 4}),
+        ("neighbours = true\nshared = true", {1, 4}),
     ],
 )
 def test_links_of_a_corner(tmp_path: Path, links: str, tiles: set[int]) -> None:
@@ -94,6 +95,14 @@ def test_links_of_a_corner(tmp_path: Path, links: str, tiles: set[int]) -> None:
     operands = {o for unit in fabric.units for o in unit.operands}
     readers = {fabric.resources[o].tile for o in operands if corner & set(fabric.resources[o].sources)}
     assert readers - {0} == tiles
+
+
+def test_a_shared_link_is_one_register_for_all_neighbours(tmp_path: Path) -> None:
+    fabric = load(tmp_path, GRID.replace("neighbours = true", "neighbours = true\nshared = true"))
+    registers = [r for r in fabric.resources if r.kind is Kind.REGISTER and r.tile == 1]
+    assert [r.name for r in registers] == ["r0c1.r0", "r0c1.r1", "r0c1.out"]
+    assert {fabric.resources[r].tile for r in fabric.sinks[registers[-1].id]} == {0, 1, 2, 4}
+    check_fabric(fabric)
 
 
 def test_results_are_shared_within_an_entry_of_does(tmp_path: Path) -> None:
