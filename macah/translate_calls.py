@@ -79,14 +79,18 @@ def _arithmetic(translator: Translator, name: str, arguments: list[Any]) -> Part
     operands = [translator.operand(argument) for argument in arguments]
     if name == "abs":
         # Unlike `a < 0 ? -a : a`, this is quiet about unsigned types and gives +0.0 for both zeros.
-        return ("({ __auto_type macah_a = +", *operands[0], "; macah_a > 0 ? macah_a : 0 - macah_a; })")
+        return (
+            "__extension__({ __auto_type macah_a = +",
+            *operands[0],
+            "; macah_a > 0 ? macah_a : 0 - macah_a; })",
+        )
     sign = "<" if name == "min" else ">"
     if all(_is_constant(translator, argument) for argument in arguments):
         # A constant has to stay one, as for the size of an array.
         left, right = (("(", translator.place(argument), ")") for argument in arguments)
         return ("(", *left, f" {sign} ", *right, " ? ", *left, " : ", *right, ")")
     return (
-        *("({ __auto_type macah_a = +", *operands[0], "; __auto_type macah_b = +", *operands[1]),
+        *("__extension__({ __auto_type macah_a = +", *operands[0], "; __auto_type macah_b = +", *operands[1]),
         "; __typeof__(macah_a + macah_b) macah_l = macah_a, macah_r = macah_b; ",
         f"macah_l {sign} macah_r ? macah_l : macah_r; }})",
     )

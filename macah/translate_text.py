@@ -80,21 +80,25 @@ class Source:
 
     def result(self) -> str:
         """The text with all edits."""
-        return self.render((0, len(self.text)))
+        # Insertions first, then outer edits before those inside them.
+        order = sorted(self._edits, key=lambda s: (s[0], s[0] != s[1], -s[1]))
+        return self._render((0, len(self.text)), order)
 
-    def render(self, span: Span, outer: Span | None = None) -> str:
-        """The text of a span with the edits inside it; `outer` is the edit that asks."""
+    def _render(self, span: Span, order: list[Span], outer: Span | None = None) -> str:
+        """The text of a span with the edits inside it, but for `outer`, the edit that asks."""
         out, at = [], span[0]
-        for edit in sorted(self._edits, key=lambda s: (s[0], s[0] != s[1], -s[1])):
-            if edit == outer or edit[0] < at or edit[1] > span[1]:
-                continue
-            out += [self.text[at : edit[0]], self._apply(edit)]
-            at = edit[1]
+        for index in range(bisect_left(order, span[0], key=lambda s: s[0]), len(order)):
+            edit = order[index]
+            if edit[0] > span[1]:
+                break
+            if edit != outer and edit[0] >= at and edit[1] <= span[1]:
+                out += [self.text[at : edit[0]], self._apply(edit, order)]
+                at = edit[1]
         return "".join((*out, self.text[at : span[1]]))
 
-    def _apply(self, edit: Span) -> str:
+    def _apply(self, edit: Span, order: list[Span]) -> str:
         parts = self._edits[edit]
-        new = "".join(part if isinstance(part, str) else self.render(part, edit) for part in parts)
+        new = "".join(part if isinstance(part, str) else self._render(part, order, edit) for part in parts)
         if "\n" in new or "\n" in self.text[edit[0] : edit[1]]:
             new += self.marker(edit[1])
         return new

@@ -1,7 +1,7 @@
 """Sends and receives as expressions of GNU C.
 
-    w :: x <? s;    ({ __auto_type macah_s = s; MACAH_ELEMENT(macah_s) macah_e;
-                       if ((w = macah_try_receive((macah_stream *)macah_s, &macah_e))) x = macah_e; });
+    w :: x <? s;    __extension__({ __auto_type macah_s = s; MACAH_ELEMENT(macah_s) macah_e;
+                    if ((w = macah_try_receive((macah_stream *)macah_s, &macah_e))) x = macah_e; });
 
 The type of the temporary makes conversions those of an assignment, and each operand stands there once.
 """
@@ -28,7 +28,7 @@ def transfer_parts(translator: Translator, node: Any) -> Parts:
     translator.check_stream(node.stream, "a send" if sends else "a receive")
     worked, left, right = _operands(translator, node)
     stream = left if sends else right
-    head: Parts = ("({ __auto_type macah_s = ", stream, "; MACAH_ELEMENT(macah_s) macah_e")
+    head: Parts = ("__extension__({ __auto_type macah_s = ", stream, "; MACAH_ELEMENT(macah_s) macah_e")
     name = ("send" if sends else "receive") if worked is None else ("try_send" if sends else "try_receive")
     call: Parts = (f"macah_{name}((macah_stream *)macah_s, &macah_e)",)
     if worked is not None:
