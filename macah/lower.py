@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from macah import ir
 from macah.diagnostic import MacahError
-from macah.lower_base import Frame
+from macah.lower_base import Frame, assigned_names
 from macah.lower_declarations import Declarations
 from macah.lower_statements import Statements
 from macah.parser import deep_recursion
@@ -25,7 +25,8 @@ def lower(program: Program, site: KernelSite, adpc: Mapping[str, int] | None = N
 def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Kernel:
     types = Declarations(program.unit, adpc)
     scope = types.scope_at(site.function, site.node)
-    lowering = Statements(program, types, Frame(site.function.decl.name, scope))
+    frame = Frame(site.function.decl.name, scope, assigned_names(site.node))
+    lowering = Statements(program, types, frame)
     lowering.statement(site.node.body)
     if lowering.errors:
         raise MacahError.of(tuple(lowering.errors))

@@ -42,11 +42,13 @@ class Jump:
 class Frame:
     """The kernel or function that is being lowered.
 
-    `returning` is None in the kernel itself. `last` is the statement behind which the function ends.
+    `assigned` are the names that it assigns anywhere. `returning` is None in the kernel itself. `last` is the
+    statement behind which the function ends.
     """
 
     function: str
     scope: Scope
+    assigned: frozenset[str] = frozenset()
     result: Lvalue | None = None
     returning: Jump | None = None
     last: Any = None
@@ -67,10 +69,10 @@ class Base:
         # What local pointers point into; parameters that stand for a variable of the caller.
         self.pointers: dict[tuple[Object, tuple[str, ...]], Lvalue] = {}
         self.aliases: dict[Object, Lvalue] = {}
-        # Whether a receive can find its stream closed; the names that are assigned anywhere.
-        nodes = list(walk(program.unit))
-        self.streams_end = any(isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in nodes)
-        self.moved = frozenset(name for n in nodes if (name := _assigned_name(n)))
+        # Whether a receive can find its stream closed.
+        self.streams_end = any(
+            isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in walk(program.unit)
+        )
 
     def value(self, node: Any, wanted: bool = True) -> Value:
         """Lower an expression; its effects become statements. `wanted`: its value is used."""
@@ -196,6 +198,11 @@ def type_text(value: Value) -> str:
     """The type of a value, for messages."""
     ctype: CType = value.type
     return str(ctype)
+
+
+def assigned_names(node: Any) -> frozenset[str]:
+    """The names that are assigned, incremented or decremented in `node`, other than by their declaration."""
+    return frozenset(name for n in walk(node) if (name := _assigned_name(n)))
 
 
 def _assigned_name(node: Any) -> str:

@@ -15,7 +15,7 @@ from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructType, compatible
 from macah.diagnostic import MacahError, Note, Place
 from macah.lower_arithmetic import convert
-from macah.lower_base import Frame, Jump, type_text
+from macah.lower_base import Frame, Jump, assigned_names, type_text
 from macah.lower_declarations import Declarations
 from macah.lower_operators import NOTHING
 from macah.lower_scope import FunctionName, Object, Scope
@@ -163,7 +163,8 @@ class Functions(Streams):
         scope = Scope(self.types.file)
         frame, result = self._frame(function, scope, where)
         with self.collected() as body:
-            formals, arrays = self._formals(parameters, scope, where)
+            with self.within(frame):
+                formals, arrays = self._formals(parameters, scope, where)
             self._lower_body(function, frame, where)
         results = [] if result is None else [self.storage.leaf(p, where) for p in _members(result)]
         variables = tuple(r for r in results if isinstance(r, ir.Variable))
@@ -216,9 +217,10 @@ class Functions(Streams):
     ) -> Value:
         """The body of the function, in the place of the call."""
         scope = Scope(self.types.file)
-        for parameter, value in zip(parameters, values, strict=True):
-            self._bind_parameter(parameter, value, scope, where)
         frame, result = self._frame(function, scope, where)
+        with self.within(frame):
+            for parameter, value in zip(parameters, values, strict=True):
+                self._bind_parameter(parameter, value, scope, where)
         self._lower_body(function, frame, where)
         return NOTHING if result is None else self.load(result, where)
 
@@ -261,7 +263,9 @@ class Functions(Streams):
         result = None if ctype == ctypes.VOID else Lvalue(Object(f"{function.name}.result", ctype), ctype)
         returning = Jump(ir.Label(f"return from {function.name}"))
         items = function.definition.body.block_items
-        return Frame(function.name, scope, result, returning, items[-1] if items else None), result
+        last = items[-1] if items else None
+        assigned = assigned_names(function.definition.body)
+        return Frame(function.name, scope, assigned, result, returning, last), result
 
     def _lower_body(self, function: FunctionName, frame: Frame, where: Place) -> None:
         self.chain.append((function, where))

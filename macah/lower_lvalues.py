@@ -143,11 +143,9 @@ class Lvalues(Base):
         return base
 
     def dereferenced(self, node: Any) -> Lvalue:
-        """What a pointer points to; a struct behind a captured pointer is captured itself."""
+        """What a pointer points to."""
         where = place_of(node)
         value = self.value(node)
-        if isinstance(value, Lvalue) and isinstance(value.type, Pointer) and value.object.source is not None:
-            return self.storage.pointee(value, where)
         loaded = self.load(value, where)
         if isinstance(loaded, Reference):
             return loaded.target
@@ -166,12 +164,12 @@ class Lvalues(Base):
         index = by if last == ir.Const(0) else apply("add", last, by)
         return Reference(replace(pointer.target, steps=(*before, index)))
 
-    def difference(self, a: Reference, b: Reference, where: Place) -> ir.Expr:
-        """`a - b` in elements, as a 32-bit word."""
+    def places(self, a: Reference, b: Reference, where: Place) -> tuple[ir.Expr, ir.Expr]:
+        """The places in one array that two pointers point to."""
         same = a.target.object is b.target.object and a.target.path == b.target.path
         if not same or not a.target.index or len(a.target.index) != len(b.target.index):
             raise MacahError("the pointers do not point into the same array", where)
-        return apply("sub", a.target.index[-1], b.target.index[-1])
+        return a.target.index[-1], b.target.index[-1]
 
     def bind_pointer(self, target: Lvalue, value: Reference, where: Place) -> None:
         """Makes a local pointer point into an array: always the same one, at any place of it."""
@@ -209,25 +207,23 @@ class Lvalues(Base):
 
     def _place(self, index: ir.Expr, pointer: Object, where: Place) -> ir.Expr:
         """An index of what a pointer points to, as a variable if it may change."""
-        if isinstance(index, ir.Const) and pointer.name not in self.moved:
+        if isinstance(index, ir.Const) and pointer.name not in self.frame.assigned:
             return index
         variable = self.variable(pointer.name, 32, where)
         self.emit(ir.Assign(variable, index, where))
         return ir.Read(variable)
 
     def _bound(self, pointer: Lvalue, where: Place) -> Lvalue:
+        """What a pointer points to; a struct behind a captured pointer is captured itself."""
         found = self.pointers.get((pointer.object, pointer.path))
         if found is not None and not pointer.index:
             return found
-        name = ".".join((pointer.object.name, *pointer.path))
-        assert isinstance(pointer.type, Pointer), pointer
         if pointer.object.source is not None:
-            hint = f"declare it as an array of known size, '{pointer.type.target} {name}[N]'"
-        else:
-            hint = "initialise it with an array where it is declared"
-        raise MacahError(
-            f"pointer '{name}' cannot be resolved to one array at compile time", where, hint=hint
-        )
+            return self.storage.pointee(pointer, where)
+        name = ".".join((pointer.object.name, *pointer.path))
+        hint = "initialise it with an array where it is declared"
+        message = f"pointer '{name}' cannot be resolved to one array at compile time"
+        raise MacahError(message, where, hint=hint)
 
     def string(self, node: Any) -> Lvalue:
         """A string constant: a table."""

@@ -43,12 +43,11 @@ class Operators(Lvalues):
             case Rvalue(type=Integer()), Reference() if op == "+":
                 return self.advanced(right, index_word(left.expr), where)
             case Reference(), Reference() if op == "-":
-                difference = self.difference(left, right, where)
+                difference = apply("sub", *self.places(left, right, where))
                 return Rvalue(ctypes.LONG, apply("sext32", difference, bits=64))
             case Reference(), Reference() if op in {"<", "<=", ">", ">=", "==", "!="}:
-                expr, ctype = binary(
-                    op, self.difference(left, right, where), ctypes.INT, ir.FALSE, ctypes.INT
-                )
+                first, second = self.places(left, right, where)
+                expr, ctype = binary(op, first, ctypes.INT, second, ctypes.INT)
                 return Rvalue(ctype, expr)
         message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
         raise MacahError(message, where)
