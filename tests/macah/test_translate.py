@@ -15,7 +15,7 @@ from macah.translate import to_c
 ROOT = Path(__file__).parents[2]
 CASES = sorted((ROOT / "tests/cases/translate").glob("*.macah"))
 RUNTIME = [ROOT / "sim/runtime" / name for name in ("streams.c", "threads.c", "heap.c")]
-FLAGS = ["-std=gnu11", "-fwrapv", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+FLAGS = ["-std=gnu11", "-fwrapv", "-pthread", "-Wall", "-Wextra", "-Werror"]
 
 
 @pytest.fixture(scope="session")
