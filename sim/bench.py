@@ -83,7 +83,8 @@ _RUN = """\
       #1 $macah_commit(again);
       while (again) #1 $macah_commit(again);
       clk = 1; #1 clk = 0;
-    end"""
+    end
+    $macah_end;"""
 
 
 def declarations(dfg: DFG) -> Iterator[str]:

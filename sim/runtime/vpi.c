@@ -7,8 +7,11 @@
  *   $macah_word_in(index, reg)      reg := word of the execution
  *   $macah_word_out(index, value)   word of the execution := value
  *   $macah_drive                    shows the design what its streams have; sleeps first if it was stalled
+ *   $macah_end                      after an execution
  *   $macah_commit(again)            makes the transfers of the coming clock edge; again := 1 if another party was
  *                                   faster, and the design must see new values first
+ *
+ * Who sleeps at the other end is not woken for each element but for several, as that takes longer than a cycle.
  *
  * An element is taken from its stream or promised a place with its first word, in the cycle of that word's handshake.
  */
@@ -22,7 +25,7 @@
 
 #include "cosim.h"
 
-enum { EAGER_POLLS = 16, SHORTEST_NAP = 50000, LONGEST_NAP = 1000000, WATCH_SPINS = 1000 };
+enum { LONGEST_DEBT = 32, EAGER_POLLS = 16, SHORTEST_NAP = 50000, LONGEST_NAP = 1000000, WATCH_SPINS = 1000 };
 
 struct word {
   unsigned offset, bytes;
@@ -41,7 +44,8 @@ struct port {
   uint32_t shown_data;
   int shown_open;  /* tvalid of a receiving port, tready of a sending one */
   int shown_ended;
-  int moves; /* a word moves at the coming edge */
+  int moves;     /* a word moves at the coming edge */
+  unsigned owed; /* elements moved that the other end has not been told of */
 };
 
 enum nap { NO_NAP, POLL_NAP, STALL_NAP };
@@ -53,6 +57,7 @@ static unsigned port_count;
 static vpiHandle stalled;
 static enum nap nap;
 static unsigned fruitless; /* polls since the last transfer */
+static unsigned debt_age;  /* cycles since the other ends were told */
 static int eager;
 
 void macah_die(const char *format, ...) {
@@ -117,6 +122,22 @@ static void show_port(struct port *p) {
     show(p, p->phase || !macah_is_full(p->stream), 0);
   else
     show_receiver(p);
+}
+
+/* ---- telling the other ends ---- */
+
+static void tell(struct port *p) {
+  if (p->owed) macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, (int)p->owed);
+  p->owed = 0;
+}
+
+static void tell_all(void) {
+  debt_age = 0;
+  for (unsigned i = 0; i < port_count; i++) tell(&ports[i]);
+}
+
+static void owe(struct port *p) {
+  if (++p->owed * 2 >= p->stream->depth) tell(p);
 }
 
 /* ---- sleeping ---- */
@@ -218,7 +239,7 @@ static void receive_word(struct port *p) {
   if (p->phase == 0) {
     macah_pop(p->stream, p->element);
     macah_unlock(&p->stream->receive_lock);
-    macah_notify(p->stream, &p->stream->writable, 1);
+    owe(p);
   }
 }
 
@@ -234,7 +255,7 @@ static void send_word(struct port *p) {
   }
   if (last) macah_push(s, p->element);
   if (p->phase == 0 || last) macah_unlock(&s->send_lock);
-  if (last) macah_notify(s, &s->readable, 1);
+  if (last) owe(p);
 }
 
 static void move_words(void) {
@@ -247,7 +268,7 @@ static void move_words(void) {
         receive_word(p);
       if (++p->phase == p->words) p->phase = 0;
     }
-    if (p->sends && get(p->flag)) macah_shut(p->stream);
+    if (p->sends && get(p->flag)) macah_shut(p->stream); /* which wakes all */
   }
 }
 
@@ -277,6 +298,7 @@ static int commit(void) {
   else
     execution->cycles++;
   if (moving) fruitless = 0;
+  if (++debt_age >= LONGEST_DEBT || (polls && !moving)) tell_all();
   if (frozen && !moving)
     nap = STALL_NAP;
   else if (!moving && polls && !eager && ++fruitless >= EAGER_POLLS)
@@ -353,9 +375,15 @@ static PLI_INT32 do_begin(PLI_BYTE8 *data) {
   for (unsigned i = 0; i < port_count; i++) {
     struct port *p = &ports[i];
     p->stream = (struct macah_stream *)((char *)macah_arena + execution->stream[i]);
-    p->phase = 0;
+    p->phase = p->owed = 0;
     check_port(i);
   }
+  return 0;
+}
+
+static PLI_INT32 do_end(PLI_BYTE8 *data) {
+  (void)data;
+  tell_all();
   return 0;
 }
 
@@ -375,7 +403,10 @@ static PLI_INT32 do_word_out(PLI_BYTE8 *data) {
 
 static PLI_INT32 do_drive(PLI_BYTE8 *data) {
   (void)data;
-  if (nap != NO_NAP) take_nap();
+  if (nap != NO_NAP) {
+    tell_all();
+    take_nap();
+  }
   for (unsigned i = 0; i < port_count; i++) show_port(&ports[i]);
   return 0;
 }
@@ -421,6 +452,7 @@ static void add_tasks(void) {
   add_task("$macah_port", do_port, NULL);
   add_task("$macah_status", do_status, NULL);
   add_task("$macah_begin", do_begin, NULL);
+  add_task("$macah_end", do_end, NULL);
   add_task("$macah_word_in", do_word_in, keep_arguments);
   add_task("$macah_word_out", do_word_out, keep_arguments);
   add_task("$macah_drive", do_drive, NULL);
