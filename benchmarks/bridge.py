@@ -1,0 +1,171 @@
+"""How fast kernels simulate: designs alone under vvp, and as kernels of a running program.
+
+    python benchmarks/bridge.py
+
+Filters with one word in and one out per cycle are mapped on the default grid and simulated by Icarus Verilog, once
+in a bench that does nothing but give and take words, once with the whole bridge: host program, streams,
+shared memory, VPI and cocotb. Start-up is left out by taking the difference of a long and a short run. The
+last line is the cost of entering a kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from arch.describe import load_fabric  # noqa: E402
+from backend.dfg import DFG, Const, LiveIn, Node, Operand, StreamPort, Use, Word, check_dfg  # noqa: E402
+from backend.mapper import map_kernel  # noqa: E402
+from backend.mapping import MapOptions  # noqa: E402
+from backend.verilog import Design, emit  # noqa: E402
+from sim.bench import BENCH, declarations, instance  # noqa: E402
+from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image, compile_verilog  # noqa: E402
+
+SHORT, LONG = 2_000, 60_000
+
+
+def fir(taps: int) -> DFG:
+    """for (i = 0; i != n; i++) { x <? in; out <! c0 * x + c1 * x' + …; }; live-in 0 is n - 1."""
+    nodes: list[Node] = []
+
+    def add(op: str, *operands: Operand, stream: int | None = None) -> Use:
+        nodes.append(Node(len(nodes), op, operands, stream))
+        return Use(len(nodes) - 1)
+
+    i = add("add", Use(0, 1, Const(2**32 - 1)), Const(1))
+    last = add("eq", i, LiveIn(0))
+    more = add("xor", last, Const(1))
+    alive = add("and", Use(3, 1, Const(1)), Use(more.node, 1, Const(1)))
+    add("stop", add("and", last, alive))
+    x = add("recv", Const(0), alive, stream=0)
+    total = add("mul", x, LiveIn(1))
+    for k in range(1, taps):
+        total = add("muladd", Use(x.node, k), LiveIn(k + 1), total)
+    add("send", total, alive, stream=1)
+    ports = tuple(StreamPort(name, name == "out", 4, (Word(0, 4, True),)) for name in ("in", "out"))
+    live_ins = ("n", *(f"c{k}" for k in range(taps)))
+    dfg = DFG(f"fir{taps}", tuple(nodes), (), ports, (), live_ins, ())
+    check_dfg(dfg)
+    return dfg
+
+
+BARE = """
+  integer i;
+  reg [31:0] n;
+  task tick; begin #1 clk = 1; #1 clk = 0; end endtask
+  initial begin
+    if (!$value$plusargs("n=%d", n)) n = 1;
+    rst = 1; tick; rst = 0; ctl_write = 1;
+    for (i = 0; i <= {taps}; i = i + 1) begin ctl_address = i; ctl_wdata = i ? i : n - 1; tick; end
+    ctl_write = 0; start = 1; tick; start = 0; s0_tvalid = 1; s1_tready = 1;
+    while (!done) begin
+      #1 clk = 1; #1 clk = 0;
+      s0_tdata = s0_tdata + 1;
+    end
+  end
+endmodule
+"""
+
+HOST = """
+#include <macah.h>
+#include <stdlib.h>
+static macah_stream *in, *out;
+static void feed(void *frame) {
+  for (int i = 0, n = *(int *)frame; i < n; i++) macah_send(in, &i);
+}
+static void drain(void *frame) {
+  for (int i = *(int *)frame, x; i > 0; i--) macah_receive(out, &x);
+}
+int main(int count, char **arguments) {
+  int n = atoi(arguments[1]), entries = count > 2 ? atoi(arguments[2]) : 1;
+  uint32_t live_in[64] = {n - 1};
+  for (int i = 1; i < 64; i++) live_in[i] = i;
+  while (entries--) {
+    in = macah_stream_create(4, 64), out = macah_stream_create(4, 64);
+    macah_spawn(in, feed, &n, sizeof n, 0);
+    macah_spawn(out, drain, &n, sizeof n, 1);
+    macah_run_kernel(0, live_in, NULL, (macah_stream *[]){in, out}, NULL);
+    macah_reader_join(in);
+    macah_writer_join(out);
+  }
+}
+"""
+
+
+def bare_program(design: Design, directory: Path) -> list[str]:
+    """A command that runs the design alone for `+n=` elements."""
+    bench = directory / "bare.v"
+    lines = ["`timescale 1ns/1ns", f"module {BENCH};", *declarations(design.dfg), *instance(design)]
+    bench.write_text("\n".join(lines) + BARE.replace("{taps}", str(len(design.dfg.live_ins) - 1)))
+    (directory / "design.v").write_text(design.text)
+    compile_verilog([directory / "design.v", bench], BENCH, directory / "bare.vvp")
+    return ["vvp", "-n", str(directory / "bare.vvp")]
+
+
+def bridged_program(design: Design, directory: Path) -> str:
+    """A program whose only kernel is the design."""
+    image = build_image([design], directory)
+    host, executable = directory / "host.c", directory / "host"
+    host.write_text(HOST)
+    sources = [str(s) for s in (host, *RUNTIME_SOURCES, *image.sources)]
+    subprocess.run(["cc", "-std=gnu11", "-O2", *RUNTIME_FLAGS, *sources, "-o", str(executable)], check=True)
+    return str(executable)
+
+
+def seconds(command: list[str]) -> float:
+    """How long a command takes."""
+    begin = time.perf_counter()
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def best(repeat: int, measure: Callable[[], float]) -> float:
+    """The least of several measurements: the one least disturbed by others."""
+    return min(measure() for _ in range(repeat))
+
+
+def rates(design: Design, directory: Path, repeat: int) -> tuple[float, float, str]:
+    """Cycles per second alone and bridged, and the bridged executable."""
+    bare, bridged = bare_program(design, directory), bridged_program(design, directory)
+    times = [
+        best(repeat, lambda command=command: seconds(command))  # type: ignore[misc]
+        for command in (
+            [*bare, f"+n={SHORT}"],
+            [*bare, f"+n={LONG}"],
+            [bridged, str(SHORT)],
+            [bridged, str(LONG)],
+        )
+    ]
+    cycles = (LONG - SHORT) * design.interval
+    return cycles / (times[1] - times[0]), cycles / (times[3] - times[2]), bridged
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--arch", default="grid8x8")
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+    fabric = load_fabric(options.arch)
+    print(f"{'design':10} {'interval':>8} {'alone':>12} {'bridged':>12} {'ratio':>6}   cycles per second, {os.cpu_count()} cores")
+    for taps in (4, 16):
+        design = emit(map_kernel(fir(taps), fabric, MapOptions(seed=1)))
+        with tempfile.TemporaryDirectory() as name:
+            alone, bridged, executable = rates(design, Path(name), options.repeat)
+            print(f"{design.dfg.name:10} {design.interval:8} {alone:12,.0f} {bridged:12,.0f} {bridged / alone:6.2f}")
+            if taps == 4:
+                many = best(options.repeat, lambda e=executable: seconds([e, "1", "500"]))  # type: ignore[misc]
+                once = best(options.repeat, lambda e=executable: seconds([e, "1", "1"]))  # type: ignore[misc]
+    print(f"entering a kernel: {(many - once) / 499 * 1e6:.0f} us, the first time {once:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
