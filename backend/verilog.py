@@ -12,6 +12,8 @@ from arch.ops import verilog_function
 from .configuration import Configuration, configure
 from .dfg import DFG
 from .mapping import Mapping
+from .verilog_fabric import FabricValues
+from .verilog_folded import FoldedValues
 from .verilog_names import Names
 from .verilog_slots import Signals, Slots
 from .verilog_streams import Streams
@@ -41,8 +43,12 @@ class Design:
     length: int
 
 
-def emit(mapping: Mapping) -> Design:
-    """The design that carries out `mapping`."""
+def emit(mapping: Mapping, folded: bool = True) -> Design:
+    """The design that carries out `mapping`.
+
+    Folded, each value has a register of its own, named after its variable: the form to simulate and to
+    synthesise. Otherwise the registers are those of the fabric. Both behave the same, cycle for cycle.
+    """
     names = Names()
     for name in _RESERVED.split():
         names.new(name)
@@ -50,19 +56,20 @@ def emit(mapping: Mapping) -> Design:
         for signal in _STREAM_SIGNALS.split():
             names.new(f"s{k}_{signal}")
     top = names.new(mapping.dfg.name)
-    text = _Module(configure(mapping), names).text(top)
+    text = _Module(configure(mapping), names, folded).text(top)
     return Design(top, text, mapping.dfg, mapping.interval, mapping.length)
 
 
 class _Module:
     """The frame around slots and stream ports."""
 
-    def __init__(self, configuration: Configuration, names: Names) -> None:
+    def __init__(self, configuration: Configuration, names: Names, folded: bool) -> None:
         self._configuration = configuration
         self._dfg = configuration.dfg
         self._interval = configuration.interval
         self._signals = Signals.name(configuration, names)
-        self._values = Values(configuration, names, self._signals.live_ins)
+        form = FoldedValues if folded else FabricValues
+        self._values: Values = form(configuration, names, self._signals.live_ins)
         self._streams = Streams(configuration, self._values)
         self._slots = Slots(configuration, self._signals, self._values, self._streams)
 

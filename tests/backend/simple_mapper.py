@@ -61,7 +61,7 @@ class _Attempt:
         first, last = 0, 10**6
         for use in self.dfg.nodes[node].operands:
             if isinstance(use, Use) and use.node in self.start:
-                ready = self.start[use.node] + self.latency(use.node) - use.distance * self.interval
+                ready = self.start[use.node] + self.latency(use.node) - 1 - use.distance * self.interval
                 first = max(first, ready)
         for o in self.dfg.orders:
             if o.after == node and o.before in self.start:

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from graphs import Builder, fir, random_graph
 from harness import simulate
 from simple_mapper import simple_map
 
+from arch.check import check_fabric
 from arch.describe import load_fabric
+from arch.fabric import Fabric, Kind, Resource
 from arch.ops import OPS, WIDE_OPS
 from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPort, Use, Word, check_dfg
 from backend.mapper import map_kernel
@@ -63,9 +66,11 @@ def agree(
 ):
     """Simulate and compare with the interpreter; return the last simulation."""
     wanted = run_dfg(dfg, live_ins, inputs, memories)
-    design = emit(simple_map(dfg, GRID, seed, interval))
+    mapping = simple_map(dfg, GRID, seed, interval)
+    design, unfolded = emit(mapping), emit(mapping, folded=False)
     for readiness in percent:
         got = simulate(design, tmp_path, live_ins, inputs, memories, readiness)
+        assert simulate(unfolded, tmp_path, live_ins, inputs, memories, readiness) == got
         assert got.outputs == wanted.outputs
         assert got.live_outs == wanted.live_outs
         assert got.memories == wanted.memories
@@ -73,7 +78,7 @@ def agree(
     return got
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     dfg = random_graph(seed, 18 + seed % 10, memories=seed % 3)
     inputs, memories = random_data(dfg, seed)
@@ -86,9 +91,37 @@ def test_random_graphs_through_the_real_mapper(seed: int, tmp_path: Path) -> Non
     dfg = random_graph(seed, 20 + 3 * (seed % 12), memories=seed % 3)
     inputs, memories = random_data(dfg, seed)
     wanted = run_dfg(dfg, (), inputs, memories)
-    design = emit(map_kernel(dfg, GRID, MapOptions(seed)))
-    got = simulate(design, tmp_path, (), inputs, memories)
+    mapping = map_kernel(dfg, GRID, MapOptions(seed))
+    got = simulate(emit(mapping), tmp_path, (), inputs, memories)
+    assert simulate(emit(mapping, folded=False), tmp_path, (), inputs, memories) == got
     assert (got.outputs, got.memories) == (wanted.outputs, wanted.memories)
+
+
+def with_wires(fabric: Fabric) -> Fabric:
+    """The fabric with a wire in each tile that takes any result to any operand in the same cycle."""
+    resources = list(fabric.resources)
+    for tile in fabric.tiles:
+        results = tuple(r.id for r in fabric.resources if r.tile == tile.id and r.kind is Kind.RESULT)
+        wire = Resource(len(resources), f"wire{tile.id}", Kind.WIRE, tile.id, results)
+        resources.append(wire)
+        for r in fabric.resources:
+            if r.tile == tile.id and r.kind is Kind.OPERAND:
+                resources[r.id] = replace(r, sources=(wire.id, *r.sources))
+    return replace(fabric, name="wired", resources=tuple(resources))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 7])
+def test_combinational_wires(seed: int, tmp_path: Path) -> None:
+    fabric = with_wires(GRID)
+    check_fabric(fabric)
+    dfg = random_graph(seed, 22, memories=2)
+    mapping = simple_map(dfg, fabric, seed, 2)
+    assert any(fabric.resources[r].kind is Kind.WIRE for route in mapping.routes for r, _ in route.steps)
+    inputs, memories = random_data(dfg, seed)
+    wanted = run_dfg(dfg, (), inputs, memories)
+    for folded in (True, False):
+        got = simulate(emit(mapping, folded), tmp_path, (), inputs, memories)
+        assert (got.outputs, got.memories) == (wanted.outputs, wanted.memories)
 
 
 @pytest.mark.parametrize("interval", [1, 2, 3, 7, 8, 31, 64])
@@ -353,8 +386,9 @@ LINTED = [random_graph(5, 20), random_graph(10, 24), fir(4)]
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
 @pytest.mark.parametrize("dfg", LINTED, ids=lambda dfg: dfg.name)
 @pytest.mark.parametrize("interval", [1, 4])
-def test_lint_clean(dfg: DFG, interval: int, tmp_path: Path) -> None:
-    design = emit(simple_map(dfg, GRID, 1, interval))
+@pytest.mark.parametrize("folded", [True, False])
+def test_lint_clean(dfg: DFG, interval: int, folded: bool, tmp_path: Path) -> None:
+    design = emit(simple_map(dfg, GRID, 1, interval), folded)
     path = tmp_path / f"{design.top}.v"
     path.write_text(design.text)
     lint = ["verilator", "--lint-only", "-Wall", path]
