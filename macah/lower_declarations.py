@@ -88,7 +88,7 @@ class Declarations(Analyzer):
             try:
                 return Constant(ctype, ctype.wrap(self.constant(node.init, scope, node.name)), where)
             except MacahError:
-                if _is_adpc(node.init):
+                if is_adpc(node.init):
                     raise
         if not isinstance(ctype, ArrayType | StructType):
             return Object(node.name, ctype, const, where, node.name)
@@ -145,5 +145,6 @@ def bind(scope: Scope, name: str, entity: Entity) -> None:
     scope.names[name] = entity
 
 
-def _is_adpc(node: Any) -> bool:
+def is_adpc(node: Any) -> bool:
+    """Whether an initialiser is a pseudo-constant."""
     return isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) and node.name.name == "ADPC"

@@ -11,7 +11,7 @@ from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, FunctionType, Integer, StreamType, StructType
 from macah.diagnostic import MacahError, Place
 from macah.lower_calls import Calls
-from macah.lower_declarations import bind
+from macah.lower_declarations import bind, is_adpc
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
 from macah.lower_storage import Lvalue, Rvalue, integer_type
@@ -104,11 +104,10 @@ class Locals(Calls):
 
     def _constant(self, node: Any, ctype: Integer) -> Constant | None:
         """A const integer whose value the compiler knows."""
-        is_pseudo = isinstance(node.init, c_ast.FuncCall) and node.init.name.name == "ADPC"
         try:
             value = self.types.constant(node.init, self.scope, node.name)
         except MacahError:
-            if is_pseudo:
+            if is_adpc(node.init):
                 raise
             return None
         return Constant(ctype, ctype.wrap(value), place_of(node))

@@ -106,6 +106,8 @@ class Analyzer(Constants):
             if name in {"EXPECT", "__builtin_expect", "abs"} and arguments:
                 ctype = self.type_of(arguments[0], scope)
                 return ctypes.promote(ctype) if name == "abs" and isinstance(ctype, Integer) else ctype
+            if name == "pstream_ended":
+                return ctypes.INT
             if name in {"min", "max"} and len(arguments) == 2:
                 return arithmetic_type(*(self.type_of(a, scope) for a in arguments))
         ctype = self.type_of(function, scope)
