@@ -64,7 +64,8 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     rows, columns = root.take_int("rows", 2, LARGEST), root.take_int("columns", 2, LARGEST)
     if size:
         rows, columns = size
-    steps, wrap = _read_links(root.take_table("links"))
+    links = root.take_table("links")
+    steps, wrap = _read_links(links)
     tables = root.take_tables("layer")
     layers = tuple(_read_layer(table) for table in tables)
     root.close()
@@ -73,7 +74,7 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     for index, (table, layer) in enumerate(zip(tables, layers, strict=True)):
         if layer.name in [earlier.name for earlier in layers[:index]]:
             raise table.error(f"two layers have the name '{layer.name}'", "name")
-    return Description(name, width, max_interval, rows, columns, layers, steps, wrap)
+    return Description(name, width, max_interval, rows, columns, layers, links, steps, wrap)
 
 
 def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool]:

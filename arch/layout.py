@@ -53,6 +53,7 @@ class Description:
     rows: int
     columns: int
     layers: tuple[Layer, ...]
+    links: Table
     steps: tuple[tuple[str, int, int], ...]
     wrap: bool
 
@@ -76,6 +77,7 @@ class Layout:
                 registers.append(self._tile(row, column))
         outgoing: list[list[int]] = [[] for _ in self.tiles]
         incoming: list[list[int]] = [[] for _ in self.tiles]
+        self._check_connected()
         for tile in self.tiles:
             made: dict[str, int] = {}
             for name, there in self._links(tile):
@@ -150,6 +152,20 @@ class Layout:
                 row, column = row % rows, column % columns
             if 0 <= row < rows and 0 <= column < columns and (row, column) != (tile.row, tile.column):
                 yield name, row * columns + column
+
+    def _check_connected(self) -> None:
+        """Refuse links that leave tiles out: mapping would fail later, and not say why."""
+        reached = {0}
+        waiting = [0]
+        for tile in waiting:
+            for _, there in self._links(self.tiles[tile]):
+                if there not in reached:
+                    reached.add(there)
+                    waiting.append(there)
+        for tile in range(len(self.tiles)):
+            if tile not in reached:
+                names = f"{_prefix(self.tiles[0])} to {_prefix(self.tiles[tile])}"
+                raise self.d.links.error(f"the links lead nowhere from tile {names}")
 
     def _connect(self, tile: int, registers: list[int], outgoing: list[int], incoming: list[int]) -> None:
         """Operands read links and registers; registers read results too, and themselves to hold."""

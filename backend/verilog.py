@@ -178,8 +178,8 @@ class _Module:
 
     def _reset(self) -> list[str]:
         slot = ["slot <= 0;"] if self._interval > 1 else []
-        zero = [f"{name} <= 0;" for name in ("valid", "drain", "running", "done", "fail", "fail_index")]
-        return slot + zero
+        state = ("valid", "drain", "running", "done", "fail", "fail_index", *self._signals.live_outs)
+        return slot + [f"{name} <= 0;" for name in state]
 
     def _idle(self) -> list[str]:
         lines = [
