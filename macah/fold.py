@@ -6,7 +6,7 @@ from collections.abc import Callable, Container
 
 from arch.ops import COMPARISONS, OPS, evaluate
 from macah import ir
-from macah.ir import FALSE, TRUE, Apply, Const, Expr, Load, Read, Variable
+from macah.ir import FALSE, TRUE, Apply, Array, Const, Expr, Load, Read, Variable
 from macah.walk import statements, variables_in, written
 
 CONVERSIONS = frozenset({"sext32", "zext32", "trunc"})
@@ -40,10 +40,20 @@ def fold(expr: Expr, predicate: Holds = is_predicate) -> Expr:
     match expr:
         case Apply(op, args, bits):
             return fold_apply(op, args, bits, predicate)
-        case Load(array, (Const(place),)) if array.initial and place < array.size:
-            return Const(array.initial[place] if place < len(array.initial) else 0, array.bits)
+        case Load(array, index) if array.initial and all(isinstance(i, Const) for i in index):
+            return _entry(array, [i.value for i in index if isinstance(i, Const)])
         case _:
             return expr
+
+
+def _entry(table: Array, index: list[int]) -> Const:
+    """An element of a constant table; 0 where there is none."""
+    place = 0
+    for i, extent in zip(index, table.shape, strict=True):
+        if i >= extent:
+            return Const(0, table.bits)
+        place = place * extent + i
+    return Const(table.initial[place] if place < len(table.initial) else 0, table.bits)
 
 
 def fold_apply(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds = is_predicate) -> Expr:

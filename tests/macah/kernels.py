@@ -31,12 +31,17 @@ class Maker:
     def __init__(self, seed: int, *, flat: bool = False, wide: bool = False, divisions: bool = True) -> None:
         self.random = random.Random(seed)
         self.flat, self.wide, self.divisions = flat, wide, divisions
+        self.shifts = not flat  # and calls
         self.captured = [Variable(f"c{i}", self.bits()) for i in range(3)]
         self.locals = [Variable(f"v{i}", self.bits()) for i in range(4)]
         self.variables = [*self.captured, *self.locals]
         self.arrays = [Array("a", (8,)), Array("b", (2, 4))]
         if wide:
             self.arrays.append(Array("w", (4,), ir.ElementType(64, True)))
+        # shifted, and so never read where a shift vacated them
+        self.delay = Array("d", (4,), shiftable=(True,))
+        self.window = Array("e", (2, 5), shiftable=(False, True))
+        self.functions: list[ir.Function] = []
         self.table = Array("t", (4,), ir.ElementType(8, False), initial=(3, 1, 4, 1))
         words = (INT, Word(8, 8, True), Word(16, 4, False)) if wide else (INT, Word(4, 4, False))
         self.streams = [Stream("s", 4, (INT,)), Stream("p", 24, words)]
@@ -94,15 +99,18 @@ class Maker:
             case "convert":
                 return Apply("trunc", (self.expr(below, 64),))
             case _:
-                array = r.choice([a for a in (*self.arrays, self.table) if a.bits == bits] or [None])
+                array = r.choice([a for a in self.readable() if a.bits == bits] or [None])
                 return Load(array, self.index(array)) if array else self.leaf(bits)
+
+    def readable(self) -> list[Array]:
+        return [*self.arrays, self.table, *([self.delay, self.window] if self.shifts else [])]
 
     def index(self, array: Array) -> tuple[ir.Expr, ...]:
         """In range; sometimes constant."""
         return tuple(
             Const(self.random.randrange(n))
             if self.random.random() < 0.4
-            else Apply("and", (self.expr(1), Const(n - 1)))
+            else Apply("and" if n & (n - 1) == 0 else "urem", (self.expr(1), Const(n - (n & (n - 1) == 0))))
             for n in array.shape
         )
 
@@ -125,6 +133,8 @@ class Maker:
                 array = r.choice(self.arrays)
                 return ir.Store(array, self.index(array), self.expr(2, array.bits), self.guard())
             case "receive":
+                if not self.streams:
+                    return self.simple()
                 stream = r.choice(self.streams)
                 targets = self.distinct([64 if w.size == 8 else 32 for w in stream.words])
                 if targets is None:
@@ -138,9 +148,9 @@ class Maker:
                 return ir.Send(stream, (), values, worked and r.choice((worked[0], None)), self.guard())
             case _:
                 target = self.distinct([32])
-                return (
-                    ir.Ended(r.choice(self.streams), (), target[0], self.guard()) if target else self.simple()
-                )
+                if not self.streams or not target:
+                    return self.simple()
+                return ir.Ended(r.choice(self.streams), (), target[0], self.guard())
 
     def distinct(self, widths: list[int], without: tuple[Variable, ...] = ()) -> tuple[Variable, ...] | None:
         left = [v for v in self.variables if v not in without]
@@ -162,9 +172,77 @@ class Maker:
                 result.extend(self.structure(depth - 1))
         return tuple(result)
 
+    def shift(self) -> ir.Body:
+        """A shift by one place or by none, and what comes in."""
+        r = self.random
+        array = r.choice((self.delay, self.window))
+        upwards = r.random() < 0.5
+        amount: ir.Expr = Const(1 if upwards else 0xFFFFFFFF)
+        if r.random() < 0.3:
+            amount = Apply("and", (self.expr(1), Const(1)))
+            amount = amount if upwards else Apply("neg", (amount,))
+        place = Const(0 if upwards else array.shape[-1] - 1)
+        entering = Variable("entering")
+        start: list[ir.Stmt] = [Assign(entering, self.expr(1))]
+        rows: list[tuple[ir.Expr, ...]] = [()]
+        index: tuple[ir.Expr, ...] = ()
+        if array is self.window and r.random() < 0.5:
+            rows = [(Const(0),), (Const(1),)]
+        elif array is self.window:
+            row = Variable("row")
+            start.append(Assign(row, r.choice((Const(1), Apply("and", (self.expr(1), Const(1)))))))
+            index = (Read(row),)
+            rows = [index]
+        stores = [ir.Store(array, (*row, place), Read(entering)) for row in rows]
+        return (*start, ir.Shift(array, index, amount), *stores)
+
+    def function(self, number: int) -> ir.Function:
+        """A function of an array, a stream and a value; it may return early."""
+        saved = self.variables, self.captured, self.arrays, self.sinks, self.streams, self.fixed
+        saved_shifted = self.delay, self.window
+        p, s, x = Array("p", (4,)), Stream("s", 4, (INT,)), Variable("x", self.bits())
+        own, result = Variable("own"), Variable("result", self.bits())
+        self.variables, self.arrays, self.sinks, self.streams = [x, own, result], [p], [s], []
+        self.fixed, back, outer = [], ir.Label("return"), self.labels
+        self.labels = [back]
+        start = (Assign(own, Const(0)), Assign(result, Const(0, result.bits)))
+        flat, self.shifts = self.shifts, False
+        body = (*start, ir.Block(back, self.body(4, 2)))
+        self.shifts, self.labels = flat, outer
+        self.variables, self.captured, self.arrays, self.sinks, self.streams, self.fixed = saved
+        self.delay, self.window = saved_shifted
+        return ir.Function(f"f{number}", (p, s, x), (result,), body)
+
+    def call(self) -> ir.Body:
+        r = self.random
+        if len(self.functions) < 2:
+            calls, self.shifts = self.shifts, False
+            self.functions.append(self.function(len(self.functions)))
+            self.shifts = calls
+        function = r.choice(self.functions)
+        row = self.index(self.arrays[1])[:1]
+        view = r.choice(
+            (
+                ir.View(self.arrays[0], (Apply("and", (self.expr(1), Const(3))),)),
+                ir.View(self.arrays[1], (*row, Const(0))),
+                ir.View(self.delay),
+            )
+        )
+        x = function.parameters[2]
+        target = self.distinct([function.results[0].bits])
+        if target is None:
+            return ()
+        arguments = (view, ir.StreamView(self.sinks[0]), self.expr(2, x.bits))
+        return (ir.Call(function, arguments, target),)
+
     def structure(self, depth: int) -> ir.Body:
         r, size = self.random, 3
-        match r.choice(("if", "if", "while", "do", "block", "for", "leave")):
+        kinds = ("if", "if", "while", "do", "block", "for", "leave")
+        match r.choice(kinds + ("shift", "call") * self.shifts):
+            case "shift":
+                return self.shift()
+            case "call":
+                return self.call()
             case "if":
                 orelse = self.body(r.randrange(3), depth)
                 return (ir.If(self.expr(2), self.body(size, depth), orelse),)
@@ -213,8 +291,14 @@ class Maker:
         if self.flat:
             body = (*leading, *self.loop(size))
         else:
-            body = (*leading, *self.body(size, depth))
-        arrays = [ir.Capture(a, a.name + "[{0}]" * len(a.shape), "int", True, True) for a in self.arrays]
+            places = [(self.delay, (Const(i),)) for i in range(4)]
+            fill = [ir.Store(array, place, self.expr(1)) for array, place in places]
+            body = (*leading, *fill, *self.body(size, depth))
+            self.arrays.append(self.window)
+        arrays = [
+            ir.Capture(a, a.name + "".join(f"[{{{d}}}]" for d in range(len(a.shape))), "int", True, True)
+            for a in self.arrays
+        ]
         scalars = [ir.Capture(v, v.name, "int", True, True) for v in self.captured]
         streams = [ir.StreamCapture(s, s.name) for s in (*self.streams, *self.sinks)]
         return ir.Kernel("random", (*scalars, *arrays), tuple(streams), body)
