@@ -33,7 +33,8 @@ struct word {
 };
 
 struct port {
-  vpiHandle data, valid, ready, flag;
+  vpiHandle data, open, ended; /* `open` is what we drive: tvalid of a receiving port, tready of a sending one */
+  int wanted, closing;         /* what the design drives: the other of the two, and `close`; kept up to date */
   int sends;
   unsigned size, words;
   struct word *word;
@@ -42,7 +43,7 @@ struct port {
   unsigned phase; /* the next word */
   uint64_t seen;  /* elements received by all when `shown_data` was read */
   uint32_t shown_data;
-  int shown_open;  /* tvalid of a receiving port, tready of a sending one */
+  int shown_open;
   int shown_ended;
   int moves;     /* a word moves at the coming edge */
   unsigned owed; /* elements moved that the other end has not been told of */
@@ -54,7 +55,7 @@ struct macah_arena *macah_arena;
 static struct macah_execution *execution;
 static struct port ports[MACAH_STREAMS];
 static unsigned port_count;
-static vpiHandle stalled;
+static int stalled;
 static enum nap nap;
 static unsigned fruitless; /* polls since the last transfer */
 static unsigned debt_age;  /* cycles since the other ends were told */
@@ -81,6 +82,21 @@ static void put(vpiHandle handle, uint32_t number) {
   vpi_put_value(handle, &value, NULL, vpiNoDelay);
 }
 
+static PLI_INT32 note_change(p_cb_data change) {
+  *(int *)change->user_data = change->value->value.integer;
+  return 0;
+}
+
+/* Keeps `value` equal to a wire: on Icarus, much cheaper than to read it every cycle. */
+static void follow(vpiHandle wire, int *value) {
+  s_vpi_time time = {.type = vpiSuppressTime};
+  s_vpi_value format = {.format = vpiIntVal};
+  s_cb_data change = {.reason = cbValueChange, .cb_rtn = note_change, .obj = wire, .time = &time, .value = &format};
+  change.user_data = (PLI_BYTE8 *)value;
+  *value = (int)get(wire);
+  vpi_register_cb(&change);
+}
+
 /* ---- words and elements ---- */
 
 static uint32_t word_of(const struct port *p, const unsigned char *element, unsigned k) {
@@ -99,8 +115,8 @@ static void set_word(struct port *p, unsigned k, uint32_t value) {
 /* ---- showing ---- */
 
 static void show(struct port *p, int open, int ended) {
-  if (open != p->shown_open) put(p->sends ? p->ready : p->valid, (uint32_t)(p->shown_open = open));
-  if (ended != p->shown_ended) put(p->flag, (uint32_t)(p->shown_ended = ended));
+  if (open != p->shown_open) put(p->open, (uint32_t)(p->shown_open = open));
+  if (ended != p->shown_ended) put(p->ended, (uint32_t)(p->shown_ended = ended));
 }
 
 /* Looks without the lock: `commit` checks that the element is still the next one. */
@@ -268,7 +284,7 @@ static void move_words(void) {
         receive_word(p);
       if (++p->phase == p->words) p->phase = 0;
     }
-    if (p->sends && get(p->flag)) macah_shut(p->stream); /* which wakes all */
+    if (p->closing) macah_shut(p->stream); /* which wakes all */
   }
 }
 
@@ -277,17 +293,16 @@ static int look_at_ports(unsigned *polls) {
   int any = 0;
   for (unsigned i = 0; i < port_count; i++) {
     struct port *p = &ports[i];
-    int wanted = (int)get(p->sends ? p->valid : p->ready);
-    p->moves = wanted && p->shown_open;
+    p->moves = p->wanted && p->shown_open;
     any |= p->moves;
-    *polls += wanted && !p->shown_open;
+    *polls += p->wanted && !p->shown_open;
   }
   return any;
 }
 
 static int commit(void) {
   unsigned polls = 0;
-  int moving = look_at_ports(&polls), frozen = (int)get(stalled);
+  int moving = look_at_ports(&polls), frozen = stalled;
   if (moving && !claim()) {
     for (unsigned i = 0; i < port_count; i++) show_port(&ports[i]);
     return 0;
@@ -336,7 +351,13 @@ static PLI_INT32 do_port(PLI_BYTE8 *data) {
   vpiHandle *a = arguments_of(&count);
   struct port *p = &ports[get(a[0])];
   p->sends = (int)get(a[1]);
-  p->data = a[2], p->valid = a[3], p->ready = a[4], p->flag = a[5];
+  p->data = a[2];
+  p->open = a[p->sends ? 4 : 3];
+  follow(a[p->sends ? 3 : 4], &p->wanted);
+  if (p->sends)
+    follow(a[5], &p->closing);
+  else
+    p->ended = a[5];
   p->size = get(a[6]);
   p->words = (count - 7) / 3;
   p->word = calloc(p->words, sizeof *p->word);
@@ -353,7 +374,7 @@ static PLI_INT32 do_status(PLI_BYTE8 *data) {
   (void)data;
   unsigned count;
   vpiHandle *a = arguments_of(&count);
-  stalled = a[0];
+  follow(a[0], &stalled);
   free(a);
   return 0;
 }
@@ -413,7 +434,9 @@ static PLI_INT32 do_drive(PLI_BYTE8 *data) {
 
 static PLI_INT32 do_commit(PLI_BYTE8 *data) {
   (void)data;
-  put(arguments()[0], !commit());
+  static int again;
+  int now = !commit();
+  if (now != again) put(arguments()[0], (uint32_t)(again = now));
   return 0;
 }
 

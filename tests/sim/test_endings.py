@@ -54,9 +54,12 @@ def wait_until(condition: object, seconds: float = 10) -> None:
         time.sleep(0.01)
 
 
-def is_asleep(process: int) -> bool:
-    """Whether the process's main thread waits, and has for a while."""
-    return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S"
+def state(process: int) -> str:
+    """The state of the process's main thread: S asleep, R running, Z dead."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "Z"
 
 
 @contextlib.contextmanager
@@ -77,7 +80,7 @@ def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Pope
         wait_until(lambda: simulators_of(host.pid))
         simulator = simulators_of(host.pid)[0]
         yield host, simulator
-        wait_until(lambda: not Path(f"/proc/{simulator}").exists(), 3)
+        wait_until(lambda: state(simulator) == "Z", 3)
         assert not list(place.iterdir())
         assert not [f for f in Path("/dev/shm").iterdir() if "macah" in f.name]
     finally:
@@ -89,7 +92,7 @@ def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Pope
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGABRT])
 def test_the_host_ends_inside_a_kernel(stuck: Path, how: signal.Signals) -> None:
     with started(stuck) as (host, simulator):
-        wait_until(lambda: is_asleep(simulator))
+        wait_until(lambda: state(simulator) == "S")
         os.killpg(host.pid, how)  # as Ctrl-C on a terminal does
         assert host.wait(timeout=5) == -how
 
