@@ -3,8 +3,8 @@
 
 A move gives a node another unit and start, or a whole group (a stream, an array) another home. A node
 in the way takes the place that became free. Costs are integers in hundredths of a cycle: the length of each
-edge's shortest way, a quarter of what it has to wait besides, and a price for each lacking cycle and
-shared slot.
+edge's shortest way, a tenth of what it has to wait besides, a quarter of each value's life, and a price for each
+lacking cycle and shared slot.
 
 Compiled by Cython, or run as it is: both give the same result.
 """
@@ -26,6 +26,8 @@ FIRST_LATE = cython.declare(cython.int, 200)
 LATE = cython.declare(cython.int, 1500)
 SHARED = cython.declare(cython.int, 1500)
 WAIT = cython.declare(cython.int, 25)
+EACH = cython.declare(cython.int, 10)
+HOP = cython.declare(cython.int, 100)
 NEVER = cython.declare(cython.int, 1 << 19)
 
 
@@ -82,6 +84,7 @@ class Annealer:
     count: cython.int[::1]
     results: cython.int[::1]
     seen: cython.int[::1]
+    net_seen: cython.int[::1]
     order_seen: cython.int[::1]
     old_unit: cython.int[::1]
     old_start: cython.int[::1]
@@ -129,6 +132,7 @@ class Annealer:
         self.count = array("i", [0]) * slots
         self.results = array("i", [0]) * (t.resources * interval)
         self.seen = array("i", [0]) * (len(problem.source) + 1)
+        self.net_seen = array("i", [0]) * (problem.nodes + 1)
         self.order_seen = array("i", [0]) * (len(problem.before) + 1)
         self.old_unit = array("i", unit)
         self.old_start = array("i", start)
@@ -226,20 +230,40 @@ class Annealer:
             u: cython.int = self.unit[p]
             r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
             basin: cython.int = self.operand_basin[3 * self.unit[self.target[e]] + self.position[e]]
-            return 100 * self.gap[basin * self.resources + r] + WAIT * slack
+            return HOP * self.gap[basin * self.resources + r] + EACH * slack
         return 100 + self.late * (-slack if slack > -1000 else 1000)
+
+    @cython.cfunc
+    def net_cost(self, p: cython.int) -> cython.int:
+        """The price of the cycles that a node's value lives, if this stamp has not counted them."""
+        if self.net_seen[p] == self.stamp:
+            return 0
+        self.net_seen[p] = self.stamp
+        longest: cython.int = 0
+        i: cython.int
+        e: cython.int
+        t: cython.int
+        if self.out_at[p] == self.out_at[p + 1]:
+            return 0
+        for i in range(self.out_at[p], self.out_at[p + 1]):
+            e = self.outs[i]
+            t = self.start[self.target[e]] + self.distance[e] * self.interval
+            if t > longest or i == self.out_at[p]:
+                longest = t
+        longest -= self.start[p]
+        return WAIT * longest if longest > 0 else 0
 
     @cython.cfunc
     def node_cost(self, n: cython.int) -> cython.longlong:
         """The cost of the edges and orders at a node that this stamp has not counted."""
-        cost: cython.longlong = 0
+        cost: cython.longlong = self.net_cost(n)
         i: cython.int
         e: cython.int
         for i in range(self.in_at[n], self.in_at[n + 1]):
             e = self.ins[i]
             if self.seen[e] != self.stamp:
                 self.seen[e] = self.stamp
-                cost += self.edge_cost(e)
+                cost += self.edge_cost(e) + self.net_cost(self.source[e])
         for i in range(self.out_at[n], self.out_at[n + 1]):
             e = self.outs[i]
             if self.seen[e] != self.stamp:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FAR = cython.declare(cython.double, 1e9)
 BROKEN = cython.declare(cython.double, 30.0)
 FLOODS = cython.declare(cython.int, 6)
-PATIENT = cython.declare(cython.int, 14)
+PATIENT = cython.declare(cython.int, 10)
 WIDEST = cython.declare(cython.int, 40)
 
 
@@ -83,6 +83,8 @@ class Flow:
     present: cython.double
     stamp: cython.int
     wide: cython.int
+    radius: cython.int
+    work: cython.longlong
     code: cython.int[::1]
     latency: cython.int[::1]
     result: cython.int[::1]
@@ -120,6 +122,7 @@ class Flow:
     unit: cython.int[::1]
     start: cython.int[::1]
     used: cython.int[::1]
+    toll: cython.double[::1]
     history: cython.double[::1]
     busy: cython.int[::1]
     weary: cython.double[::1]
@@ -159,6 +162,8 @@ class Flow:
         self.present = 0.5
         self.stamp = 0
         self.wide = 0
+        self.radius = 0
+        self.work = 0
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.outputs = problem.outputs
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
@@ -178,6 +183,7 @@ class Flow:
         self.unit = array("i", unit)
         self.start = array("i", start)
         self.used = array("i", [0]) * (t.resources * interval)
+        self.toll = array("d", [0.0]) * (t.resources * interval)
         self.history = array("d", [0.0]) * (t.resources * interval)
         self.busy = array("i", [0]) * (t.units * interval)
         self.weary = array("d", [0.0]) * (t.units * interval)
@@ -200,6 +206,7 @@ class Flow:
         self.sums = array("d", [0.0]) * (t.units * WIDEST + 1)
         for n in range(self.nodes):
             self.settle(n, 1)
+        self.reprice()
 
     @cython.cfunc
     def random(self, below: cython.int) -> cython.int:
@@ -234,13 +241,27 @@ class Flow:
         for k in range(self.outputs[n]):
             r = self.result[(2 * c + k) * self.units + u]
             if r >= 0:
-                self.used[r * self.interval + self.slot(self.done(n))] += change
+                self.take(r * self.interval + self.slot(self.done(n)), change)
 
     @cython.cfunc
     def price(self, r: cython.int, slot: cython.int) -> cython.double:
         """What one more word in a resource's slot costs."""
-        k: cython.int = r * self.interval + slot
-        return 0.2 + 0.8 * self.delay[r] + self.history[k] + self.present * self.used[k]
+        return self.toll[r * self.interval + slot]
+
+    @cython.cfunc
+    def take(self, k: cython.int, change: cython.int) -> cython.void:
+        """Count a word more or less in place k, resource times interval plus slot."""
+        self.used[k] += change
+        self.toll[k] += change * self.present
+
+    @cython.cfunc
+    def reprice(self) -> cython.void:
+        """Compute all tolls anew."""
+        r: cython.int
+        k: cython.int
+        for r in range(self.resources):
+            for k in range(r * self.interval, (r + 1) * self.interval):
+                self.toll[k] = 0.2 + 0.8 * self.delay[r] + self.history[k] + self.present * self.used[k]
 
     @cython.cfunc
     def root(self, e: cython.int) -> cython.int:
@@ -294,8 +315,8 @@ class Flow:
         for k in range(1, self.length[e] - 1):
             s = self.steps[e * self.stride + k]
             if self.tree[s] != self.stamp:
-                self.used[(s % self.resources) * self.interval + self.slot(base + s // self.resources)] += (
-                    change
+                self.take(
+                    (s % self.resources) * self.interval + self.slot(base + s // self.resources), change
                 )
 
     @cython.cfunc
@@ -309,11 +330,14 @@ class Flow:
     @cython.cfunc
     def returns(self, state: cython.int, r: cython.int, layer: cython.int) -> cython.bint:
         """Whether the new part of the way to `state` was in r a multiple of the interval before `layer`."""
+        size: cython.int = self.resources
+        at: cython.int = state // size
         q: cython.int
         while self.tree[state] != self.stamp:
-            q = state % self.resources
-            if q == r and (layer - state // self.resources) % self.interval == 0:
+            q = state - at * size
+            if q == r and (layer - at) % self.interval == 0:
                 return True
+            at -= self.delay[q]
             state = self.pred[state]
         return False
 
@@ -335,7 +359,7 @@ class Flow:
         count: cython.int = self.load_tree(e)
         stamp = self.stamp
         # Far detours are never worth their price when there is time to spare.
-        widest: cython.int = self.gap[row + root] + 5
+        widest: cython.int = self.gap[row + root] + 2 + min(3, last // (2 * self.interval))
         i: cython.int
         j: cython.int
         k: cython.int
@@ -392,6 +416,7 @@ class Flow:
                 if ahead == size:
                     ahead = 0
                 waiting -= 1
+                self.work += 1
                 s = layer * size + r
                 queued[s] = 0
                 for i in range(self.sinks_at[r], self.sinks_at[r + 1]):
@@ -494,6 +519,10 @@ class Flow:
         r: cython.int
         s: cython.int
         price: cython.double
+        center: cython.int = self.basin[self.unit_operands[3 * self.unit[n]]] * size
+        radius: cython.int = self.gap[center + self.root(e)]
+        if radius < self.radius:
+            radius = self.radius
         for layer in range(last + 1):
             self.tree_head[layer] = -1
         for k in range(count):
@@ -533,12 +562,13 @@ class Flow:
                 if ahead == size:
                     ahead = 0
                 waiting -= 1
+                self.work += 1
                 s = layer * size + r
                 queued[s] = 0
                 for i in range(self.sinks_at[r], self.sinks_at[r + 1]):
                     q = self.sinks[i]
                     if self.delay[q]:
-                        if layer == last:
+                        if layer == last or self.gap[center + q] > radius:
                             continue
                         j = s - r + size + q
                         price = cost[s] + self.price(q, slot + 1 if slot + 1 < self.interval else 0)
@@ -558,7 +588,7 @@ class Flow:
                         if mark[j] != stamp or cost[s] < cost[j]:
                             mark[j] = stamp
                             cost[j] = cost[s]
-                    else:
+                    elif self.gap[center + q] <= radius:
                         j = s - r + q
                         price = cost[s] + self.price(q, slot)
                         if mark[j] == stamp and price >= cost[j]:
@@ -609,6 +639,10 @@ class Flow:
         r: cython.int
         s: cython.int
         price: cython.double
+        center: cython.int = self.basin[self.unit_operands[3 * self.unit[n]]] * size
+        radius: cython.int = self.gap[self.basin[goal] * size + self.root(e)] if goal >= 0 else 0
+        if radius < self.radius:
+            radius = self.radius
         mark = self.mark
         cost = self.cost
         queued = self.queued
@@ -637,6 +671,7 @@ class Flow:
                 if ahead == size:
                     ahead = 0
                 waiting -= 1
+                self.work += 1
                 s = layer * size + r
                 queued[s] = 0
                 price = cost[s]
@@ -647,6 +682,8 @@ class Flow:
                         continue
                     for i in range(self.sources_at[r], self.sources_at[r + 1]):
                         q = self.sources[i]
+                        if self.gap[center + q] > radius:
+                            continue
                         j = s - r + size + q
                         if mark[j] == stamp:
                             if price < cost[j]:
@@ -660,6 +697,8 @@ class Flow:
                     continue
                 for i in range(self.sources_at[r], self.sources_at[r + 1]):
                     q = self.sources[i]
+                    if self.gap[center + q] > radius:
+                        continue
                     j = s - r + q
                     if mark[j] == stamp and price >= cost[j]:
                         continue
@@ -875,6 +914,7 @@ class Flow:
             self.rip(self.outs[i])
         self.settle(n, -1)
         first: cython.int = self.window(n)
+        self.radius = 3 if self.random(4) else 1 << 20
         row: cython.int = self.class_at[self.kind[n]]
         size: cython.int = self.class_at[self.kind[n] + 1] - row
         for i in range(size):
@@ -1001,6 +1041,11 @@ class Flow:
             ):
                 self.order_grudge[k] += 3.0
         self.present = min(self.present * growth, 10.0)
+        self.reprice()
+
+    def spent(self) -> int:
+        """The states visited so far: a measure of time that is the same everywhere."""
+        return self.work
 
     def pick(self, below: cython.int) -> int:
         """A number in [0, below) of this flow's generator."""
