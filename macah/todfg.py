@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from backend.dfg import DFG, Const, LiveIn, Memory, Node, Operand, Order, Place, StreamPort, Use, check_dfg
 from macah import ir
+from macah.balance import balance
 from macah.fold import predicates
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
@@ -317,6 +318,7 @@ class _Builder:
     # --- The result
 
     def result(self) -> DFG:
+        balance(self.graph, self.recurrences.final)
         nodes, new = finish(self.graph, self.recurrences)
         orders: list[Order] = []
         for operations in self.operations.values():

@@ -8,6 +8,7 @@ from backend.dfg import LiveIn, Order, Use, Word, show_dfg
 from backend.run_dfg import GraphAssertionFailed, run_dfg
 from macah import ir
 from macah.ir import Apply, Array, Assign, Const, Load, Read, Stream, Variable
+from macah.passes.pipeline import optimize
 from macah.show import show_kernel
 from macah.todfg import build_dfg
 
@@ -213,3 +214,35 @@ def test_nothing_dead_is_left():
     body = [Assign(x, Apply("mul", (Read(i), Load(a, (Read(i),))))), increment(i)]
     dfg = build_dfg(loop(body, less(Read(i), Const(4)), [Assign(i, Const(0))], [a]))
     assert ops(dfg) == ["add", "slt", "and", "xor", "stop"] and dfg.memories == ()
+
+
+def test_a_sum_of_many_has_a_recurrence_of_one_addition():
+    total, i, n, a = Variable("total"), Variable("i"), Variable("n"), Array("a", (64,))
+    value = Read(total)
+    for k in range(8):
+        value = Apply("add", (value, Load(a, (Apply("add", (Read(i), Const(k))),))))
+    body = [Assign(total, value), increment(i)]
+    kernel = loop(body, less(Read(i), Read(n)), [Assign(i, Const(0))], [total, n, a], out=[total])
+    dfg = build_dfg(kernel)
+    depth = {}
+    for node in dfg.nodes:
+        before = [
+            depth[o.node] for o in node.operands if isinstance(o, Use) and o.distance == 0 and o.node in depth
+        ]
+        depth[node.id] = 1 + max(before, default=0)
+    around = [
+        n for n in dfg.nodes if any(isinstance(o, Use) and o.distance and o.node == n.id for o in n.operands)
+    ]
+    assert sorted(node.variable for node in around if node.op == "add") == ["i", "total"]
+    assert max(depth.values()) <= 7
+    data = {"scalars": {"n": 9}, "arrays": {"a": list(range(64))}, "inputs": {}}
+    assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_kernels_run_alike_as_graphs(seed):
+    maker = Maker(seed, wide=seed % 5 == 0, divisions=seed % 4 == 0)
+    kernel = maker.kernel(5, 3)
+    dfg = build_dfg(optimize(kernel))
+    data = maker.data()
+    assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data), show_kernel(kernel)
