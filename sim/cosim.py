@@ -103,9 +103,18 @@ def _vpi_include() -> Path:
 
 
 def _compile_module(output: Path, compiler: str) -> None:
-    flags = ["-std=gnu11", "-O2", "-fPIC", "-shared", f"-I{_vpi_include()}", "-pthread"]
+    flags = [
+        "-std=gnu11",
+        "-O2",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-shared",
+        f"-I{_vpi_include()}",
+        "-pthread",
+    ]
+    sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c")]
     try:
-        run_tool([compiler, *flags, str(RUNTIME / "vpi.c"), "-o", str(output)], "compiling the VPI module")
+        run_tool([compiler, *flags, *sources, "-o", str(output)], "compiling the VPI module")
     except FileNotFoundError:
         raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
 

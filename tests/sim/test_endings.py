@@ -7,11 +7,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from sim_kernels import build, pass_on
+
+T = TypeVar("T")
 
 HOST = """
 #include <unistd.h>
@@ -46,12 +49,13 @@ def simulators_of(host: int) -> list[int]:
     return found
 
 
-def wait_until(condition: object, seconds: float = 10) -> None:
-    assert callable(condition)
+def wait_until(condition: Callable[[], T], seconds: float = 10) -> T:
+    """What the condition gives as soon as it is not false."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (value := condition()):
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.01)
+    return value
 
 
 def state(process: int) -> str:
@@ -77,8 +81,7 @@ def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Pope
         start_new_session=True,
     )
     try:
-        wait_until(lambda: simulators_of(host.pid))
-        simulator = simulators_of(host.pid)[0]
+        simulator = wait_until(lambda: simulators_of(host.pid))[0]
         yield host, simulator
         wait_until(lambda: state(simulator) == "Z", 3)
         assert not list(place.iterdir())

@@ -1,0 +1,106 @@
+/* Waiting without using the processor, and waking others.
+ *
+ * A stalled design sleeps until a stream that was not ready is. One that only polls sleeps too, ever longer, up
+ * to a millisecond, but wakes when a polled stream changes. Who sleeps at the other end of a stream is not
+ * woken for each element but for several, as that takes longer than a cycle.
+ */
+#define _GNU_SOURCE
+#include "ports.h"
+
+enum { LONGEST_DEBT = 32, EAGER_POLLS = 16, SHORTEST_NAP = 50000, LONGEST_NAP = 1000000, WATCH_SPINS = 1000 };
+
+static enum nap nap;
+static unsigned fruitless; /* polls since the last transfer */
+static unsigned debt_age;  /* cycles since the other ends were told */
+static int eager;
+
+void begin_naps(int never_for_polls) {
+  nap = NO_NAP;
+  fruitless = debt_age = 0;
+  eager = never_for_polls;
+}
+
+static void tell(struct port *p) {
+  if (p->owed) macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, (int)p->owed);
+  p->owed = 0;
+}
+
+void tell_all(void) {
+  debt_age = 0;
+  for (unsigned i = 0; i < port_count; i++) tell(&ports[i]);
+}
+
+void owe(struct port *p) {
+  if (++p->owed * 2 >= p->stream->depth) tell(p);
+}
+
+void note_cycle(int moved, unsigned polls) {
+  if (moved) fruitless = 0;
+  if (++debt_age >= LONGEST_DEBT || (polls && !moved)) tell_all();
+  if (design_is_stalled && !moved)
+    nap = STALL_NAP;
+  else if (!moved && polls && !eager && ++fruitless >= EAGER_POLLS)
+    nap = POLL_NAP;
+}
+
+static int is_waiting(const struct port *p) { return !p->shown_open && !p->shown_ended; }
+
+static int has_changed(const struct port *p) {
+  if (p->sends) return !macah_is_full(p->stream);
+  return atomic_load(&p->stream->closed) || !macah_is_empty(p->stream);
+}
+
+static int any_change(void) {
+  for (unsigned i = 0; i < port_count; i++)
+    if (is_waiting(&ports[i]) && has_changed(&ports[i])) return 1;
+  return 0;
+}
+
+static void watch(int on) {
+  uint64_t bit = (uint64_t)1 << execution->number;
+  for (unsigned i = 0; i < port_count; i++) {
+    if (on && is_waiting(&ports[i])) atomic_fetch_or(&ports[i].stream->watchers, bit);
+    if (!on) atomic_fetch_and(&ports[i].stream->watchers, ~bit);
+  }
+}
+
+/* Until a stream that was not ready is, or the time is over. */
+static void sleep_for(const struct timespec *timeout) {
+  struct macah_bell *bell = &macah_arena->simulator[execution->number];
+  atomic_fetch_add(&bell->sleepers, 1);
+  watch(1);
+  for (;;) {
+    uint32_t rings = atomic_load(&bell->rings);
+    if (any_change()) break;
+    if (!timeout) atomic_fetch_add(&macah_arena->blocked, 1);
+    macah_futex_wait(&bell->rings, rings, timeout);
+    if (!timeout) atomic_fetch_sub(&macah_arena->blocked, 1);
+    if (timeout) break;
+  }
+  watch(0);
+  atomic_fetch_sub(&bell->sleepers, 1);
+}
+
+static int anyone_waiting(void) {
+  for (unsigned i = 0; i < port_count; i++)
+    if (is_waiting(&ports[i])) return 1;
+  return 0;
+}
+
+void take_nap(void) {
+  enum nap kind = nap;
+  nap = NO_NAP;
+  if (kind == NO_NAP) return;
+  tell_all();
+  if (!anyone_waiting()) return;
+  for (int spins = 0; spins < WATCH_SPINS; spins++)
+    if (any_change()) return;
+  if (kind == STALL_NAP) {
+    sleep_for(NULL);
+    return;
+  }
+  unsigned doublings = fruitless - EAGER_POLLS;
+  long length = doublings > 5 ? LONGEST_NAP : (long)SHORTEST_NAP << doublings;
+  struct timespec time = {0, length < LONGEST_NAP ? length : LONGEST_NAP};
+  sleep_for(&time);
+}

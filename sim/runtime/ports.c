@@ -1,0 +1,142 @@
+/* Words between ports and streams. */
+#define _GNU_SOURCE
+#include "ports.h"
+
+static uint32_t word_of(const struct port *p, const unsigned char *element, unsigned k) {
+  const struct word *w = &p->word[k];
+  uint32_t value = 0;
+  for (unsigned i = 0; i < w->bytes; i++) value |= (uint32_t)element[w->offset + i] << 8 * i;
+  unsigned unused = 32 - 8 * w->bytes;
+  return w->is_signed && unused ? (uint32_t)((int32_t)(value << unused) >> unused) : value;
+}
+
+static void set_word(struct port *p, unsigned k, uint32_t value) {
+  const struct word *w = &p->word[k];
+  for (unsigned i = 0; i < w->bytes; i++) p->element[w->offset + i] = (unsigned char)(value >> 8 * i);
+}
+
+static void show(struct port *p, int open, int ended) {
+  if (open != p->shown_open) put(p->open, (uint32_t)(p->shown_open = open));
+  if (ended != p->shown_ended) put(p->ended, (uint32_t)(p->shown_ended = ended));
+}
+
+/* Looks without the lock: `commit` checks that the element is still the next one. */
+static void show_receiver(struct port *p) {
+  struct macah_stream *s = p->stream;
+  int closed = (int)atomic_load(&s->closed);
+  p->seen = atomic_load(&s->received);
+  int open = p->phase || atomic_load(&s->sent) != p->seen;
+  if (open) {
+    const unsigned char *element = p->phase ? p->element : s->elements + p->seen % s->depth * s->element_size;
+    uint32_t data = word_of(p, element, p->phase);
+    if (data != p->shown_data) put(p->data, p->shown_data = data);
+  }
+  show(p, open, !open && closed);
+}
+
+static void show_port(struct port *p) {
+  if (p->sends)
+    show(p, p->phase || !macah_is_full(p->stream), 0);
+  else
+    show_receiver(p);
+}
+
+void show_ports(void) {
+  for (unsigned i = 0; i < port_count; i++) show_port(&ports[i]);
+}
+
+static _Atomic uint32_t *lock_of(struct port *p) {
+  return p->sends ? &p->stream->send_lock : &p->stream->receive_lock;
+}
+
+static int needs_claim(const struct port *p) { return p->moves && p->phase == 0; }
+
+static void let_go(unsigned count) {
+  for (unsigned i = 0; i < count; i++)
+    if (needs_claim(&ports[i])) macah_unlock(lock_of(&ports[i]));
+}
+
+static int still_true(const struct port *p) {
+  return p->sends ? !macah_is_full(p->stream) : atomic_load(&p->stream->received) == p->seen;
+}
+
+/* Locks the ends of all elements that move; all or none, so that two simulators cannot wait for each other. */
+static int claim(void) {
+  for (unsigned i = 0; i < port_count; i++) {
+    if (!needs_claim(&ports[i])) continue;
+    if (!macah_try_lock(lock_of(&ports[i]))) {
+      let_go(i);
+      sched_yield();
+      i = (unsigned)-1;
+    } else if (!still_true(&ports[i])) {
+      let_go(i + 1);
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static void receive_word(struct port *p) {
+  if (p->phase == 0) {
+    macah_pop(p->stream, p->element);
+    macah_unlock(&p->stream->receive_lock);
+    owe(p);
+  }
+}
+
+static void send_word(struct port *p) {
+  struct macah_stream *s = p->stream;
+  if (atomic_load(&s->closed)) macah_die("send: stream %d of the kernel has been closed", (int)(p - ports));
+  set_word(p, p->phase, get(p->data));
+  int last = p->phase + 1 == p->words;
+  if (p->phase == 0 && !last) atomic_fetch_add(&s->reserved, 1);
+  if (p->phase != 0 && last) {
+    macah_lock(&s->send_lock);
+    atomic_fetch_sub(&s->reserved, 1);
+  }
+  if (last) macah_push(s, p->element);
+  if (p->phase == 0 || last) macah_unlock(&s->send_lock);
+  if (last) owe(p);
+}
+
+static void move_words(void) {
+  for (unsigned i = 0; i < port_count; i++) {
+    struct port *p = &ports[i];
+    if (p->moves) {
+      if (p->sends)
+        send_word(p);
+      else
+        receive_word(p);
+      if (++p->phase == p->words) p->phase = 0;
+    }
+    if (p->closing) macah_shut(p->stream); /* which wakes all */
+  }
+}
+
+/* Sees which words the design is ready to move; 1 if one moves, and counts polls that found nothing. */
+static int look_at_ports(unsigned *polls) {
+  int any = 0;
+  for (unsigned i = 0; i < port_count; i++) {
+    struct port *p = &ports[i];
+    p->moves = p->wanted && p->shown_open;
+    any |= p->moves;
+    *polls += p->wanted && !p->shown_open;
+  }
+  return any;
+}
+
+int commit(void) {
+  unsigned polls = 0;
+  int moving = look_at_ports(&polls);
+  if (moving && !claim()) {
+    show_ports();
+    return 0;
+  }
+  move_words();
+  if (design_is_stalled)
+    execution->stalls++;
+  else
+    execution->cycles++;
+  note_cycle(moving, polls);
+  return 1;
+}

@@ -1,0 +1,56 @@
+/* The design's ports to streams, as the parts of the VPI module see them. */
+#ifndef MACAH_PORTS_H
+#define MACAH_PORTS_H
+
+#include <vpi_user.h>
+
+#include "cosim.h"
+
+struct word {
+  unsigned offset, bytes;
+  int is_signed;
+};
+
+struct port {
+  vpiHandle data, open, ended; /* `open` is what we drive: tvalid of a receiving port, tready of a sending one */
+  int wanted, closing;         /* what the design drives: the other of the two, and `close`; kept up to date */
+  int sends;
+  unsigned size, words;
+  struct word *word;
+  unsigned char *element;
+  struct macah_stream *stream;
+  unsigned phase; /* the next word */
+  uint64_t seen;  /* elements received by all when `shown_data` was read */
+  uint32_t shown_data;
+  int shown_open;
+  int shown_ended;
+  int moves;     /* a word moves at the coming edge */
+  unsigned owed; /* elements moved that the other end has not been told of */
+};
+
+enum nap { NO_NAP, POLL_NAP, STALL_NAP };
+
+extern struct macah_execution *execution;
+extern struct port ports[MACAH_STREAMS];
+extern unsigned port_count;
+extern int design_is_stalled; /* kept up to date */
+
+/* vpi.c: the value of a wire or variable; an unknown bit is 0. */
+uint32_t get(vpiHandle);
+void put(vpiHandle, uint32_t);
+
+/* ports.c */
+void show_ports(void);
+/* Makes the transfers of the coming clock edge; 0, and no transfer, if the design must see new values first. */
+int commit(void);
+
+/* naps.c: sleeping, and waking who sleeps at the other ends. */
+void begin_naps(int never_for_polls);
+/* After a cycle: whether a word moved, and how many polls found nothing. Decides on a nap before the next. */
+void note_cycle(int moved, unsigned polls);
+/* An element has moved. */
+void owe(struct port *);
+void tell_all(void);
+void take_nap(void);
+
+#endif
