@@ -9,15 +9,13 @@ operation; other values are combined two by two, the earliest first.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-import networkx as nx
-
 from arch.ops import OPS
 from backend.dfg import Const, Use
-from macah.graph import Before, Draft, Graph, Value
+from macah.flow import Flow
+from macah.graph import Draft, Graph, Value
 from macah.ir import Variable
 
 ASSOCIATIVE = frozenset({"add", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"})
@@ -32,67 +30,21 @@ def balance(graph: Graph, final: Mapping[Variable, Value]) -> None:
 
 class _Balancer:
     def __init__(self, graph: Graph, final: Mapping[Variable, Value]) -> None:
-        self.graph = graph
-        self.final = final
-        self.uses: Counter[int] = Counter()
-        self.parent: dict[int, int] = {}
-        self.live = self._find_live()
-        self.component = self._components()
+        found = Flow(graph, final)
+        self.graph, self.flow = graph, found
+        self.uses, self.parent, self.component = found.uses, found.parent, found.component
         self.depth: dict[int, int] = {}
         self.inner: dict[int, int] = {}  # depth within the node's component
         self.tie = count()
 
     def run(self) -> None:
-        for number in sorted(self.live):
+        for number in sorted(self.flow.live):
             draft = self.graph.drafts[number]
             if draft.op in ASSOCIATIVE and not self._absorbed(number):
                 leaves = list(self._leaves(draft))
                 if len(leaves) > 2:
                     draft.operands = self._rebuilt(number, draft, leaves)
             self._measure(number)
-
-    # --- What there is
-
-    def source(self, value: Value) -> int | None:
-        """The node that makes a value, in this iteration or an earlier one."""
-        seen = set[Variable]()
-        while isinstance(value, Before) and value.variable not in seen:
-            seen.add(value.variable)
-            value = self.final[value.variable]
-        return value.node if isinstance(value, Use) else None
-
-    def _find_live(self) -> set[int]:
-        pending = [number for number, draft in enumerate(self.graph.drafts) if draft.effect]
-        live = set(pending)
-        while pending:
-            user = pending.pop()
-            for value in self.graph.drafts[user].operands:
-                node = self.source(value)
-                if node is None:
-                    continue
-                # A use in a later iteration counts twice: there is no chain through it.
-                self.uses[node] += 1 if isinstance(value, Use) else 2
-                self.parent[node] = user
-                if node not in live:
-                    live.add(node)
-                    pending.append(node)
-        return live
-
-    def _components(self) -> dict[int, int]:
-        """The recurrence that each node is part of, if it is."""
-        edges = nx.DiGraph()
-        loops = set[int]()
-        for user in self.live:
-            for value in self.graph.drafts[user].operands:
-                node = self.source(value)
-                if node is not None:
-                    edges.add_edge(node, user)
-                    loops |= {node} & {user}
-        found: dict[int, int] = {}
-        for number, nodes in enumerate(nx.strongly_connected_components(edges)):
-            if len(nodes) > 1 or nodes & loops:
-                found.update(dict.fromkeys(nodes, number))
-        return found
 
     def _absorbed(self, number: int) -> bool:
         """True if the node is in the middle of a chain."""
@@ -114,7 +66,7 @@ class _Balancer:
 
     def _rebuilt(self, number: int, draft: Draft, leaves: list[Value]) -> tuple[Value, ...]:
         component = self.component.get(number)
-        late = [v for v in leaves if component is not None and self._component(v) == component]
+        late = [v for v in leaves if component is not None and self.flow.component_of(v) == component]
         early = [v for v in leaves if v not in late]
         heap = [(self._arrival(value, None), next(self.tie), value) for value in early]
         if late:
@@ -132,15 +84,14 @@ class _Balancer:
             other, _, b = heapq.heappop(heap)
             value = self.graph.pure(draft.op, a, b, where=draft.where)
             if isinstance(value, Use):
-                if component is not None and component in (self._component(a), self._component(b)):
+                if component is not None and component in (
+                    self.flow.component_of(a),
+                    self.flow.component_of(b),
+                ):
                     self.component[value.node] = component
                 self._measure(value.node)
             heapq.heappush(heap, (max(time, other) + _latency(draft), next(self.tie), value))
         return [value for _, _, value in sorted(heap)]
-
-    def _component(self, value: Value) -> int | None:
-        node = self.source(value)
-        return None if node is None else self.component.get(node)
 
     def _arrival(self, value: Value, component: int | None) -> int:
         if isinstance(value, Const):

@@ -16,6 +16,7 @@ from backend.dfg import DFG, Const, LiveIn, Memory, Node, Operand, Order, Place,
 from macah import ir
 from macah.balance import balance
 from macah.fold import predicates
+from macah.fuse import fuse
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.orders import Access, memory_orders, stream_orders
@@ -319,6 +320,7 @@ class _Builder:
 
     def result(self) -> DFG:
         balance(self.graph, self.recurrences.final)
+        fuse(self.graph, self.recurrences.final)
         nodes, new = finish(self.graph, self.recurrences)
         orders: list[Order] = []
         for operations in self.operations.values():

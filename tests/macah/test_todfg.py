@@ -246,3 +246,19 @@ def test_random_kernels_run_alike_as_graphs(seed):
     dfg = build_dfg(optimize(kernel))
     data = maker.data()
     assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data), show_kernel(kernel)
+
+
+def test_products_are_fused_with_additions_but_not_into_an_accumulation():
+    total, i, x, y = Variable("total"), Variable("i"), Variable("x"), Variable("y")
+    product = Apply("mul", (Read(x), Read(i)))
+    body = [Assign(total, Apply("add", (Read(total), product))), increment(i)]
+    leading = [Assign(i, Const(0))]
+    kernel = loop(body, less(Read(i), Const(9)), leading, [total, x, y], out=[total])
+    assert "muladd" not in ops(build_dfg(kernel))
+    other = Apply("add", (product, Apply("mul", (Read(y), Read(i)))))
+    body = [Assign(total, Apply("add", (Read(total), other))), increment(i)]
+    kernel = loop(body, less(Read(i), Const(9)), leading, [total, x, y], out=[total])
+    dfg = build_dfg(kernel)
+    assert ops(dfg).count("muladd") == 1 and ops(dfg).count("mul") == 1
+    data = {"scalars": {"x": 3, "y": 5, "total": 1}, "arrays": {}, "inputs": {}}
+    assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
