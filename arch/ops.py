@@ -81,6 +81,16 @@ def _rotl(w: int, a: int, b: int) -> int:
 
 _S0, _S1 = "$signed({0})", "$signed({1})"
 
+_CONDITIONS = {
+    "eq": "{0} == {1}",
+    "ne": "{0} != {1}",
+    "slt": f"{_S0} < {_S1}",
+    "sle": f"{_S0} <= {_S1}",
+    "ult": "{0} < {1}",
+    "ule": "{0} <= {1}",
+}
+_WORDS = {name: f"{{{{{{zeros}}, {condition}}}}}" for name, condition in _CONDITIONS.items()}
+
 _PURE = (
     Op("mov", 1, "alu", 1, lambda w, a: a, "{0}"),
     Op("add", 2, "alu", 1, lambda w, a, b: word(w, a + b), "({0} + {1})", True),
@@ -108,15 +118,15 @@ _PURE = (
         _rotl,
         "(({0} << ({1} & {wm1})) | ({0} >> (({w} - ({1} & {wm1})) & {wm1})))",
     ),
-    Op("eq", 2, "alu", 1, lambda w, a, b: int(a == b), "{{{zeros}, {0} == {1}}}", True),
-    Op("ne", 2, "alu", 1, lambda w, a, b: int(a != b), "{{{zeros}, {0} != {1}}}", True),
+    Op("eq", 2, "alu", 1, lambda w, a, b: int(a == b), _WORDS["eq"], True),
+    Op("ne", 2, "alu", 1, lambda w, a, b: int(a != b), _WORDS["ne"], True),
     Op(
         "slt",
         2,
         "alu",
         1,
         lambda w, a, b: int(signed(w, a) < signed(w, b)),
-        f"{{{{{{zeros}}, {_S0} < {_S1}}}}}",
+        _WORDS["slt"],
     ),
     Op(
         "sle",
@@ -124,10 +134,10 @@ _PURE = (
         "alu",
         1,
         lambda w, a, b: int(signed(w, a) <= signed(w, b)),
-        f"{{{{{{zeros}}, {_S0} <= {_S1}}}}}",
+        _WORDS["sle"],
     ),
-    Op("ult", 2, "alu", 1, lambda w, a, b: int(a < b), "{{{zeros}, {0} < {1}}}"),
-    Op("ule", 2, "alu", 1, lambda w, a, b: int(a <= b), "{{{zeros}, {0} <= {1}}}"),
+    Op("ult", 2, "alu", 1, lambda w, a, b: int(a < b), _WORDS["ult"]),
+    Op("ule", 2, "alu", 1, lambda w, a, b: int(a <= b), _WORDS["ule"]),
     Op("select", 3, "alu", 1, lambda w, c, a, b: a if c else b, "(({0} != 0) ? {1} : {2})"),
     Op(
         "smin",
@@ -250,6 +260,11 @@ def verilog_expression(name: str, width: int, *operands: str) -> str:
         ones=f"{{{width}{{1'b1}}}}",
         hex=f"{width}'h",
     )
+
+
+def verilog_condition(name: str, *operands: str) -> str:
+    """A comparison as a condition of one bit over operands of any one width."""
+    return f"({_CONDITIONS[name].format(*operands)})"
 
 
 def verilog_function(name: str, width: int) -> str | None:

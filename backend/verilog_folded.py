@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .configuration import Configuration, Issue, Selected
+from .predicates import predicates
 from .verilog_names import Names
-from .verilog_values import Value, Values, Write
+from .verilog_values import Value, Values, Write, bit_range, part
 
 _PACKED = 6
 """From this many old copies on, a value's copies are one shift register: cheaper to simulate than many."""
@@ -25,35 +26,36 @@ class _Kept:
     """
 
     name: str
+    width: int
     early: tuple[str, ...]
     copies: int
     older: tuple[str, ...]
     packed: str | None
     now: str | None
 
-    def declarations(self, width: int) -> list[str]:
+    def declarations(self) -> list[str]:
         """Verilog declarations of the registers."""
         names = [*self.early, *([self.name] if self.copies else []), *self.older]
-        lines = [f"reg [{width - 1}:0] {name};" for name in names]
+        lines = [f"reg {bit_range(self.width)}{name};" for name in names]
         if self.packed:
-            lines.append(f"reg [{width * (self.copies - 1) - 1}:0] {self.packed};")
+            lines.append(f"reg [{self.width * (self.copies - 1) - 1}:0] {self.packed};")
         return lines
 
-    def read(self, copy: int, bits: int, width: int) -> str:
+    def read(self, copy: int, bits: int) -> str:
         """The low `bits` bits of the value as it was `copy` intervals ago."""
         if copy and self.packed:
-            low = width * (copy - 1)
-            return f"{self.packed}[{low + bits - 1}:{low}]"
-        return (self.older[copy - 1] if copy else self.name) + ("" if bits == width else f"[{bits - 1}:0]")
+            return self.packed + part(self.width * (copy - 1), bits)
+        name = self.older[copy - 1] if copy else self.name
+        return name if bits == self.width else name + part(0, bits)
 
-    def shifts(self, expression: str, width: int) -> list[Write]:
+    def shifts(self, expression: str) -> list[Write]:
         """What to write: cycles after the issue, the register, its new value."""
         words = [expression, *self.early, *([self.name] if self.copies else []), *self.older]
         last = len(self.early)
         pairs = zip(words, words[1:], strict=False)
         found = [(min(position, last), here, before) for position, (before, here) in enumerate(pairs)]
         if self.packed:
-            rest = f"{self.packed}[{width * (self.copies - 2) - 1}:0]"
+            rest = f"{self.packed}[{self.width * (self.copies - 2) - 1}:0]"
             found.append((last, self.packed, f"{{{rest}, {self.name}}}"))
         return found
 
@@ -68,7 +70,7 @@ class FoldedValues(Values):
         slots = range(interval)
         latency = {issue.node: issue.latency for slot in slots for issue in configuration.slot(slot)}
         self._kept: dict[Value, _Kept] = {}
-        ages = self._ages()
+        narrow, ages = predicates(configuration.dfg), self._ages()
         for value in sorted(ages, key=lambda value: (nodes[value[0]].variable is None, value)):
             node = nodes[value[0]]
             name = names.new(node.variable or f"{node.op}_{node.id}")
@@ -78,10 +80,12 @@ class FoldedValues(Values):
             early = tuple(names.new(f"{name}_p{k}") for k in range(base))
             packed = names.new(f"{name}_old") if copies > _PACKED else None
             older = () if packed else tuple(names.new(f"{name}_{k}") for k in range(1, copies))
-            self._kept[value] = _Kept(name, early, copies, older, packed, now)
+            self._kept[value] = _Kept(
+                name, 1 if value in narrow else self._width, early, copies, older, packed, now
+            )
 
     def declarations(self) -> list[str]:
-        return [line for kept in self._kept.values() for line in kept.declarations(self._width)]
+        return [line for kept in self._kept.values() for line in kept.declarations()]
 
     def immediate(self) -> list[tuple[Value, str]]:
         return [(value, kept.now) for value, kept in self._kept.items() if kept.now is not None]
@@ -89,10 +93,13 @@ class FoldedValues(Values):
     def is_read(self, node: int, output: int) -> bool:
         return (node, output) in self._kept
 
+    def width(self, node: int, output: int) -> int:
+        return self._kept[node, output].width
+
     def writes(self, issue: Issue, output: int, expression: str) -> list[Write]:
         kept = self._kept[issue.node, output]
         start, interval = self._start[issue.node], self._configuration.interval
-        shifts = kept.shifts(kept.now or expression, self._width)
+        shifts = kept.shifts(kept.now or expression)
         return [((start + after) % interval, register, word) for after, register, word in shifts]
 
     def _read(self, source: Selected, slot: int, bits: int) -> str:
@@ -100,6 +107,6 @@ class FoldedValues(Values):
         kept = self._kept[value]
         if age == 0:
             assert kept.now is not None
-            return self.low(kept.now, bits)
+            return self.low(kept.now, bits, kept.width)
         copy = (age - 1 - len(kept.early)) // self._configuration.interval
-        return kept.read(copy, bits, self._width)
+        return kept.read(copy, bits)

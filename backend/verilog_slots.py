@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arch.ops import OPS, verilog_expression
+from arch.ops import COMPARISONS, OPS, verilog_condition, verilog_expression
 
 from .configuration import Configuration, Issue
 from .verilog_names import Names
 from .verilog_streams import Streams
-from .verilog_values import Values, literal
+from .verilog_values import Values, bit_range, literal
+
+_YES = "1'b1"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Slots:
         slots = range(self._configuration.interval)
         issues = {issue.node: (issue, slot) for slot in slots for issue in self._configuration.slot(slot)}
         return [
-            f"wire [31:0] {name} = {self._expression(*issues[node], output)};"
+            f"wire {bit_range(self._values.width(node, output))}{name} ="
+            f" {self._expression(*issues[node], output)};"
             for (node, output), name in self._values.immediate()
         ]
 
@@ -85,14 +88,28 @@ class Slots:
             slots[slot].append(effect + comment)
 
     def _expression(self, issue: Issue, slot: int, output: int) -> str:
-        """What an operation computes in its slot."""
+        """What an operation computes in its slot, in as many bits as are kept of it."""
+        stream = self._dfg.nodes[issue.node].stream
+        narrow = self._values.width(issue.node, output) == 1
+        if stream is not None:
+            if narrow:
+                return self._streams.condition(stream, issue, slot)
+            return self._streams.result(stream, issue, slot, output)
         if issue.op == "load":
             return self._memory_word(issue, slot)
-        stream = self._dfg.nodes[issue.node].stream
-        if stream is not None:
-            return self._streams.result(stream, issue, slot, output)
-        operands = [self._operand(issue, slot, position) for position in range(len(issue.operands))]
+        if issue.op in COMPARISONS and narrow:
+            return verilog_condition(issue.op, *(self._operand(issue, slot, k) for k in (0, 1)))
+        bits = 1 if narrow else None
+        if issue.op == "select":
+            return self._select(issue, slot, bits)
+        operands = [self._values.text(source, slot, issue.stage, bits) for source in issue.operands]
         return verilog_expression(issue.op, self._configuration.mapping.fabric.width, *operands)
+
+    def _select(self, issue: Issue, slot: int, bits: int | None) -> str:
+        condition, *others = issue.operands
+        truth = self._values.truth(condition, slot, issue.stage)
+        one, other = (self._values.text(source, slot, issue.stage, bits) for source in others)
+        return f"({truth or _YES} ? {one} : {other})"
 
     def _operand(self, issue: Issue, slot: int, position: int) -> str:
         return self._values.text(issue.operands[position], slot, issue.stage)

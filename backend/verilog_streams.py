@@ -112,12 +112,16 @@ class Streams:
             lines.append(f"s{k}_tdata = {word};")
         return lines
 
-    def result(self, stream: int, issue: Issue, slot: int, output: int) -> str:
-        """What a stream operation gives, as an expression."""
+    def condition(self, stream: int, issue: Issue, slot: int) -> str:
+        """Whether a stream operation's guard holds and its port can do it, as a condition."""
         guard = self._values.truth(issue.operands[-1], slot, issue.stage)
         ready = {"try_send": "tready", "ended": "ended"}.get(issue.op, "tvalid")
-        condition = f"s{stream}_{ready}" if guard is None else f"{guard} && s{stream}_{ready}"
+        return f"s{stream}_{ready}" if guard is None else f"({guard} && s{stream}_{ready})"
+
+    def result(self, stream: int, issue: Issue, slot: int, output: int) -> str:
+        """The word that a stream operation gives."""
+        condition = self.condition(stream, issue, slot)
         if issue.op in ("recv", "try_recv") and output == 0:
             old = self._values.text(issue.operands[0], slot, issue.stage)
-            return f"(({condition}) ? s{stream}_tdata : {old})"
+            return f"({condition} ? s{stream}_tdata : {old})"
         return f"{{31'd0, {condition}}}"

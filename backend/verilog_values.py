@@ -17,6 +17,16 @@ Write = tuple[int, str, str]
 """A slot, a register, and its new word."""
 
 
+def bit_range(width: int) -> str:
+    """The range of a declaration of `width` bits."""
+    return f"[{width - 1}:0] " if width > 1 else ""
+
+
+def part(low: int, bits: int) -> str:
+    """A part-select of `bits` bits from bit `low` on."""
+    return f"[{low}]" if bits == 1 else f"[{low + bits - 1}:{low}]"
+
+
 def literal(value: int, bits: int) -> str:
     """A constant of `bits` bits."""
     return f"{bits}'d{value & ((1 << bits) - 1)}"
@@ -48,6 +58,10 @@ class Values(ABC):
     def writes(self, issue: Issue, output: int, expression: str) -> list[Write]:
         """What follows from an operation that computes `expression`."""
 
+    def width(self, node: int, output: int) -> int:
+        """The bits that are kept of a value; the others are 0."""
+        return self._width
+
     def moves(self) -> list[Write]:
         """What is written besides."""
         return []
@@ -55,6 +69,10 @@ class Values(ABC):
     @abstractmethod
     def _read(self, source: Selected, slot: int, bits: int) -> str:
         """The low `bits` bits of what is selected in `slot`."""
+
+    def _kept_bits(self, source: Selected, slot: int) -> int:
+        (node, output), _ = self._age(source, slot)
+        return self.width(node, output)
 
     def _age(self, source: Selected, slot: int) -> tuple[Value, int]:
         """The value that is read and the cycles since its operation was issued."""
@@ -81,14 +99,16 @@ class Values(ABC):
             case LiveIn(index):
                 return self.low(self._live_ins[index], bits)
             case Selected(_, distance, initial):
+                if (kept := self._kept_bits(source, slot)) < bits:
+                    return f"{{{bits - kept}'d0, {self.text(source, slot, stage, kept)}}}"
                 word = self._read(source, slot, bits)
                 if distance == 0:
                     return word
                 return f"({self.valid(stage + distance)} ? {word} : {self.text(initial, slot, stage, bits)})"
 
-    def low(self, name: str, bits: int) -> str:
-        """The low `bits` bits of a word's register."""
-        return name if bits == self._width else f"{name}[{bits - 1}:0]"
+    def low(self, name: str, bits: int, width: int | None = None) -> str:
+        """The low `bits` bits of a register of `width` bits, or of a word."""
+        return name if bits == (width or self._width) else name + part(0, bits)
 
     def valid(self, stage: int) -> str:
         """Whether iteration 0 has reached `stage`."""
@@ -106,4 +126,6 @@ class Values(ABC):
         """Whether an operand is not 0, as a condition; None if it always is."""
         if isinstance(source, Const):
             return None if source.value else "1'b0"
+        if isinstance(source, Selected) and self._kept_bits(source, slot) == 1:
+            return self.text(source, slot, stage, 1)
         return f"({self.text(source, slot, stage)} != {literal(0, self._width)})"

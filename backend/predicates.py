@@ -1,0 +1,42 @@
+"""Which values of a graph are only ever 0 or 1: they need one bit instead of a word."""
+
+from __future__ import annotations
+
+from arch.ops import COMPARISONS, OPS
+
+from .dfg import DFG, Const, Node, Operand, Use
+
+Value = tuple[int, int]
+"""A node and which of its outputs."""
+
+_ALWAYS = COMPARISONS | {"ended", "try_send"}
+_IF_ALL = frozenset({"or", "xor", "mov"})
+
+
+def predicates(dfg: DFG) -> frozenset[Value]:
+    """The values that are 0 or 1 in every iteration: all that cannot be shown to be anything else."""
+    found = {(node.id, output) for node in dfg.nodes for output in range(OPS[node.op].outputs)}
+    while wrong := {value for value in found if not _holds(dfg.nodes[value[0]], value[1], found)}:
+        found -= wrong
+    return frozenset(found)
+
+
+def _holds(node: Node, output: int, found: set[Value]) -> bool:
+    """Whether this output is 0 or 1 if the values in `found` are."""
+    narrow = [_narrow(operand, found) for operand in node.operands]
+    if node.op in _ALWAYS or (node.op, output) == ("try_recv", 1):
+        return True
+    if node.op in _IF_ALL:
+        return all(narrow)
+    if node.op == "select":
+        return all(narrow[1:])
+    return node.op == "and" and any(narrow)
+
+
+def _narrow(operand: Operand, found: set[Value]) -> bool:
+    match operand:
+        case Const(value):
+            return value in (0, 1)
+        case Use(node, distance, initial, output):
+            return (node, output) in found and (distance == 0 or _narrow(initial, found))
+    return False
