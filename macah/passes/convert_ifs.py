@@ -17,7 +17,8 @@ from arch.ops import COMPARISONS
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, If, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, step_back
-from macah.passes.predicate import Predicates, merge, negate, speculate
+from macah.passes.merge import merge
+from macah.passes.predicate import Predicates, negate, speculate
 from macah.walk import both, is_constant, statements, with_guard, written
 
 
@@ -66,7 +67,8 @@ class _Converter:
         orelse, other = speculate(orelse, after)
         new = {variable: value for variable, value in new.items() if variable in after}
         other = {variable: value for variable, value in other.items() if variable in after}
-        return (*setup, *first, *second, *merge((*then, *orelse), condition, new, other))
+        merged = merge((*then, *orelse), condition, new, other, self.predicates, value)
+        return (*setup, *first, *second, *merged)
 
     def condition(self, value: Expr, stmt: If) -> tuple[Body, Expr]:
         """The condition as a predicate that stays what it is while the branches run."""

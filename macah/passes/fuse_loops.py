@@ -23,7 +23,8 @@ from dataclasses import dataclass, replace
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_in_loop, step_back
-from macah.passes.predicate import Predicates, either, guarded, negate, select
+from macah.passes.merge import guarded
+from macah.passes.predicate import Predicates, either, negate, select
 from macah.walk import Renaming, both, is_constant, read, written
 
 
@@ -128,7 +129,7 @@ def _iteration(
     # the last stage is never over: the fused loop is left with it
     turn = here.at if last else Apply("xor", (here.at, Read(stage.past)))
     body = (*stage.loop.body, Assign(more, predicates.truth(stage.loop.condition), where))
-    code = (Assign(run, both(turn, here.entered), where), *guarded(body, Read(run), keep))
+    code = (Assign(run, both(turn, here.entered), where), *guarded(body, Read(run), keep, predicates))
     return code, both(here.entered, Read(more))
 
 
@@ -143,10 +144,10 @@ def _between(stage: _Stage, following: _Stage, keep: Live, predicates: Predicate
     left, entered = (predicates.variable(name, where) for name in ("left", "entered"))
     leaves = Assign(left, Apply("xor", (Read(stage.now), Read(stage.past))), where)
     if is_constant(following.guard, 1):
-        return (leaves, *guarded(stage.then, Read(left), keep)), _Here(Read(stage.now), ir.TRUE)
+        return (leaves, *guarded(stage.then, Read(left), keep, predicates)), _Here(Read(stage.now), ir.TRUE)
     body = (*stage.then, Assign(entered, following.guard, where))
     here = _Here(Read(stage.now), either(Read(stage.past), Read(entered)))
-    return (leaves, *guarded(body, Read(left), keep)), here
+    return (leaves, *guarded(body, Read(left), keep, predicates)), here
 
 
 # --- Making the stages independent

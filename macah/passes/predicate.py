@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from arch.ops import COMPARISONS, OPS
+from arch.ops import COMPARISONS
 from backend.dfg import Place
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
@@ -27,17 +27,13 @@ from macah.walk import (
     replace_reads,
     statements,
     targets,
-    variables_in,
     with_guard,
-    written,
 )
 
 Values = dict[Variable, Expr]
 
 _INVERSE = {"eq": "ne", "ne": "eq"}
 _SWAPPED_INVERSE = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
-# with this second operand the operation gives the first one; cut to the width
-_NEUTRAL = {"add": 0, "sub": 0, "or": 0, "xor": 0, "and": -1}
 _LOGIC = frozenset({"and", "or", "xor"})
 
 
@@ -91,10 +87,14 @@ class Predicates:
         match condition:
             case Const(value):
                 return ir.TRUE if value else ir.FALSE
-            case _ if _is_boolean(condition, self.known):
+            case _ if self.holds(condition):
                 return condition
             case _:
                 return Apply("ne", (condition, Const(0, condition.bits)))
+
+    def holds(self, expr: Expr) -> bool:
+        """True if the value is a predicate already: 0 or 1."""
+        return _is_boolean(expr, self.known)
 
     def variable(self, name: str, where: Place | None = None) -> Variable:
         """A new variable for a predicate."""
@@ -228,57 +228,3 @@ def speculate(body: Body, keep: Iterable[Variable], guard: Expr = ir.TRUE) -> tu
     arm = _Arm(frozenset(keep), guard)
     arm.run(body)
     return tuple(arm.made), arm.values
-
-
-def guarded(body: Body, predicate: Expr, keep: Iterable[Variable]) -> Body:
-    """Straight-line code and loops that run if `predicate` is 1; `keep` must keep their values if it is 0.
-
-    The body must not write the predicate's variables.
-    """
-    if is_constant(predicate, 1) or not body:
-        return body
-    made, values = speculate(body, keep, predicate)
-    return merge(made, predicate, values, {})
-
-
-def merge(made: Body, predicate: Expr, values: Values, others: Values) -> Body:
-    """The code that made new values, and what gives them to their variables: `others` if `predicate` is 0.
-
-    `x + e` becomes `x = x + (p ? e : 0)`, which keeps the select off the recurrence of x.
-    """
-    writers: dict[Variable, list[Stmt]] = {}
-    for stmt in made:
-        for variable in written((stmt,)):
-            writers.setdefault(variable, []).append(stmt)
-    operands: dict[int, Assign] = {}
-    merged: list[Stmt] = []
-    for variable in {**values, **others}:
-        old: Expr = Read(variable)
-        value, other = values.get(variable, old), others.get(variable, old)
-        changed = value if other == old else other
-        found = writers[changed.variable] if isinstance(changed, Read) and old in (value, other) else []
-        update = _update(found[0], variable) if len(found) == 1 else None
-        if update is None:
-            merged.append(Assign(variable, select(predicate, value, other), variable.where))
-            continue
-        op, operand = update
-        if not isinstance(operand, Const):
-            part = Variable(f"{variable.name}_{op}", variable.bits, variable.where)
-            operands[id(found[0])] = Assign(part, operand, part.where)
-            operand = Read(part)
-        neutral = Const(_NEUTRAL[op] & ((1 << operand.bits) - 1), operand.bits)
-        amount = select(predicate, operand if other == old else neutral, neutral if other == old else operand)
-        merged.append(Assign(variable, Apply(op, (old, amount), old.bits), variable.where))
-    before = [(operands[id(stmt)], stmt) if id(stmt) in operands else (stmt,) for stmt in made]
-    return (*(stmt for stmts in before for stmt in stmts), *merged)
-
-
-def _update(stmt: Stmt, variable: Variable) -> tuple[str, Expr] | None:
-    """What `stmt` does to the value of the variable, if some operand makes that do nothing."""
-    match stmt:
-        case Assign(_, Apply(op, (a, b))) if op in _NEUTRAL:
-            if OPS[op].commutative and b == Read(variable):
-                a, b = b, a
-            return (op, b) if a == Read(variable) and variable not in variables_in(b) else None
-        case _:
-            return None

@@ -15,6 +15,7 @@ from macah.run import KernelRun, run_kernel
 
 _WORD = (Word(0, 4, True),)
 IN, OUT, TRY = Stream("in", 4, _WORD), Stream("out", 4, _WORD), Stream("try", 4, _WORD)
+LIMIT = Variable("limit")  # captured, and never written
 _OPERATIONS = ("add", "sub", "xor", "and", "or", "smin", "slt", "eq", "sle", "ult")
 
 
@@ -71,7 +72,12 @@ class _Maker:
         return self.random.choices(functions, weights)[0](depth)
 
     def assign(self, depth: int) -> Body:
-        return (Assign(self.variable(), self.expr()),)
+        variable, pick = self.variable(), self.random.random()
+        if pick < 0.25:
+            return (Assign(variable, Apply("add", (Read(variable), self.expr()))),)
+        if pick < 0.35:
+            return (Assign(variable, Const(self.random.randrange(3))),)
+        return (Assign(variable, self.expr()),)
 
     def effect(self, depth: int) -> Body:
         made: Stmt
@@ -93,6 +99,9 @@ class _Maker:
         return (made,)
 
     def branch(self, depth: int) -> Body:
+        if self.random.random() < 0.2:
+            a, b, c, d = (self.variable() for _ in range(4))
+            return (ir.If(Apply("slt", (Read(a), Read(b))), (Assign(b, Read(a)), Assign(c, Read(d)))),)
         orelse = self.body(depth - 1, 3) if self.random.random() < 0.5 else ()
         return (ir.If(self.expr(), self.body(depth - 1, 3), orelse),)
 
@@ -110,7 +119,7 @@ class _Maker:
     def loop(self, depth: int) -> Body:
         self.loops += 1
         counter = Variable(f"n{self.loops}")
-        bound = Const(self.random.randint(0, 4))
+        bound: Expr = Const(self.random.randint(0, 5)) if self.random.random() < 0.6 else Read(LIMIT)
         if self.random.random() < 0.3:
             self.variables.append(counter)  # others may read it; it ends all the same, see below
         start = Assign(counter, Const(0))
@@ -144,7 +153,7 @@ def random_kernel(seed: int, choices: Choices | None = None) -> ir.Kernel:
         ir.Capture(v, v.name, "int", True, out)
         for v, out in zip(maker.variables, (True, True, False), strict=False)
     ]
-    captured += [ir.Capture(maker.arrays[0], "A", "int", True, True)]
+    captured += [ir.Capture(LIMIT, "limit", "int"), ir.Capture(maker.arrays[0], "A", "int", True, True)]
     streams = tuple(ir.StreamCapture(stream, stream.name) for stream in (IN, OUT, TRY))
     return ir.Kernel(f"k{seed}", tuple(captured), streams, maker.body(3, 7))
 
@@ -154,7 +163,7 @@ def run_random(kernel: ir.Kernel, seed: int) -> tuple[object, ...]:
     source = random.Random(seed)
     words = [source.choice((0, 1, 2, 3, 7, 100, 0xFFFFFFFF)) for _ in range(24)]
     inputs = {"in": [(w,) for w in words[:10]], "try": [(w,) for w in words[10:14]]}
-    scalars = dict(zip("abc", words[14:17], strict=True))
+    scalars = {**dict(zip("abc", words[14:17], strict=True)), "limit": source.randrange(6)}
     return observable(kernel, run_kernel(kernel, scalars, {"A": words[16:24]}, inputs, limit=200_000))
 
 
