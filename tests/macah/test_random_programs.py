@@ -1,4 +1,4 @@
-"""Random programs mean the same to gcc, to the IR interpreter after every pass, and to the graph interpreter."""
+"""Random programs mean the same to gcc, the IR interpreter after every pass, and the graph interpreter."""
 
 from __future__ import annotations
 
