@@ -9,7 +9,7 @@ from arch.fabric import RESULT_FAR, Fabric, Kind
 from arch.ops import OPS
 
 from .dfg import DFG
-from .flow import far_from
+from .flow import far_from, far_to
 
 NEAR = 64
 """How many near units of a class are listed for each unit."""
@@ -33,7 +33,8 @@ class Terrain:
     """What the mapper asks about a fabric, computed once.
 
     Operands with equal sources share a *basin*. `gap[basin * R + r]` is the fewest cycles from
-    resource r to an operand of that basin.
+    resource r to an operand of that basin. Results with equal sinks share a *spring*; `far[spring * R + r]`
+    is the fewest cycles from such a result to resource r.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -53,6 +54,18 @@ class Terrain:
         self.gap = array("i")
         for sources in basins:
             self.gap.extend(far_from(self.sources_at, self.sources, self.delay, ints(sources), RESULT_FAR))
+        springs: dict[tuple[int, ...], int] = {}
+        self.spring = ints([-1]) * len(resources)
+        for r in resources:
+            if r.kind is Kind.RESULT:
+                self.spring[r.id] = springs.setdefault(tuple(sorted(fabric.sinks[r.id])), len(springs))
+        self.far = array("i")
+        for sinks in springs:
+            self.far.extend(far_to(self.sinks_at, self.sinks, self.delay, ints(sinks), RESULT_FAR))
+        for r in resources:
+            if r.kind is Kind.RESULT:
+                # A result is reached from itself; others of the same spring are no concern of a search.
+                self.far[self.spring[r.id] * len(resources) + r.id] = 0
         self.unit_operands = ints([-1]) * (3 * self.units)
         for u in fabric.units:
             for position, operand in enumerate(u.operands):

@@ -22,9 +22,43 @@ if TYPE_CHECKING:
 
 FAR = cython.declare(cython.double, 1e9)
 BROKEN = cython.declare(cython.double, 30.0)
+# Ways that cost so much more than the cheapest one to their layer are not followed in floods.
+DETOUR = cython.declare(cython.double, 8.0)
 FLOODS = cython.declare(cython.int, 6)
 PATIENT = cython.declare(cython.int, 10)
 WIDEST = cython.declare(cython.int, 40)
+
+
+def far_to(
+    at: cython.int[::1], links: cython.int[::1], delay: cython.int[::1], start: cython.int[::1], far: cython.int
+) -> array[int]:
+    """The fewest cycles to each resource from any of `start`, walking towards sinks; `start` are entered."""
+    size: cython.int = len(delay)
+    found = array("i", [far]) * size
+    best: cython.int[::1] = found
+    layers: list[list[int]] = [[], []]
+    cycles: cython.int = 0
+    here: cython.int
+    there: cython.int
+    i: cython.int
+    for r in start:
+        best[r] = delay[r]
+        layers[delay[r]].append(r)
+    while cycles < len(layers):
+        layer = layers[cycles]
+        layers.append([])
+        for here in layer:
+            if best[here] < cycles:
+                continue
+            for i in range(at[here], at[here + 1]):
+                there = links[i]
+                if best[there] > cycles + delay[there]:
+                    best[there] = cycles + delay[there]
+                    layers[cycles + delay[there]].append(there)
+        cycles += 1
+        if not layer and not layers[cycles]:
+            break
+    return found
 
 
 def far_from(
@@ -114,6 +148,8 @@ class Flow:
     is_operand: cython.int[::1]
     basin: cython.int[::1]
     gap: cython.int[::1]
+    spring: cython.int[::1]
+    far: cython.int[::1]
     unit_operands: cython.int[::1]
     sinks_at: cython.int[::1]
     sinks: cython.int[::1]
@@ -176,6 +212,7 @@ class Flow:
         self.group, self.bank, self.kind = problem.group, problem.bank, problem.kind
         self.class_at, self.class_units = problem.class_at, problem.class_units
         self.delay, self.is_operand, self.basin, self.gap = t.delay, t.operand, t.basin, t.gap
+        self.spring, self.far = t.spring, t.far
         self.unit_operands = t.unit_operands
         self.sinks_at, self.sinks = t.sinks_at, t.sinks
         self.sources_at, self.sources = t.sources_at, t.sources
@@ -328,22 +365,26 @@ class Flow:
             self.length[e] = -1
 
     @cython.cfunc
-    def returns(self, state: cython.int, r: cython.int, layer: cython.int) -> cython.bint:
-        """Whether the new part of the way to `state` was in r a multiple of the interval before `layer`."""
+    def returns(self, state: cython.int, layer: cython.int, q: cython.int, there: cython.int) -> cython.bint:
+        """Whether the way from `state` in `layer` on is in q a multiple of the interval after `there`."""
         size: cython.int = self.resources
-        at: cython.int = state // size
-        q: cython.int
-        while self.tree[state] != self.stamp:
-            q = state - at * size
-            if q == r and (layer - at) % self.interval == 0:
+        r: cython.int = state - layer * size
+        while not self.is_operand[r]:
+            if r == q and (layer - there) % self.interval == 0:
                 return True
-            at -= self.delay[q]
-            state = self.pred[state]
+            r = self.pred[layer * size + r] - layer * size
+            if r >= size:
+                r -= size
+                layer += 1
         return False
 
     @cython.cfunc
     def route(self, e: cython.int) -> cython.bint:
-        """Find a cheapest route for an edge that has none, and claim it."""
+        """Find a cheapest route for an edge that has none, and claim it.
+
+        The search goes back from the operand, layer by layer, until no way to the net's tree can be cheaper
+        than the best found. A state's cost is that of what comes after it.
+        """
         last: cython.int = self.span(e)
         goal: cython.int = self.goal(e)
         root: cython.int = self.root(e)
@@ -353,63 +394,53 @@ class Flow:
         row: cython.int = self.basin[goal] * size
         if self.gap[row + root] > last:
             return False
+        spring: cython.int = self.spring[root] * size
         base: cython.int = self.slot(self.done(self.source[e]))
         interval: cython.int = self.interval
-        stamp: cython.int
-        count: cython.int = self.load_tree(e)
-        stamp = self.stamp
-        # Far detours are never worth their price when there is time to spare.
-        widest: cython.int = self.gap[row + root] + 2 + min(3, last // (2 * self.interval))
+        self.load_tree(e)
+        stamp: cython.int = self.stamp
+        # Far detours are never worth their price.
+        widest: cython.int = self.gap[row + root] + 2 + min(3, last // (2 * interval))
         i: cython.int
         j: cython.int
-        k: cython.int
         layer: cython.int
-        slot: cython.int
+        there: cython.int
         q: cython.int
         r: cython.int
         s: cython.int
-        d: cython.int
         best: cython.double = FAR
-        best_from: cython.int = -1
+        least: cython.double
         price: cython.double
-        for layer in range(last + 1):
-            self.tree_head[layer] = -1
-        for k in range(count):
-            s = self.tree_list[k]
-            layer = s // size
-            if layer <= last:
-                self.tree_next[k] = self.tree_head[layer]
-                self.tree_head[layer] = k
+        own: cython.double
+        best_state: cython.int = -1
         mark = self.mark
         cost = self.cost
         pred = self.pred
         queued = self.queued
+        s = last * size + goal
+        mark[s] = stamp
+        cost[s] = 0.0
+        queued[s] = stamp
+        self.later[0] = goal
         waiting: cython.int = 0
         ahead: cython.int = 0
         tail: cython.int = 0
-        coming: cython.int = 0
-        for layer in range(last + 1):
+        coming: cython.int = 1
+        slot: cython.int = (base + last) % interval
+        for layer in range(last, -1, -1):
             self.here, self.later = self.later, self.here
             here = self.here
             later = self.later
             waiting = coming
             coming = 0
-            k = self.tree_head[layer]
-            while k >= 0:
-                s = self.tree_list[k]
-                r = s - layer * size
-                if self.gap[row + r] <= last - layer:
-                    cost[s] = 0.0
-                    mark[s] = stamp
-                    pred[s] = -1
-                    if queued[s] != stamp:
-                        queued[s] = stamp
-                        here[waiting] = r
-                        waiting += 1
-                k = self.tree_next[k]
             ahead = 0
             tail = waiting % size
-            slot = (base + layer) % interval
+            least = FAR
+            for i in range(waiting):
+                if cost[layer * size + here[i]] < least:
+                    least = cost[layer * size + here[i]]
+            if least >= best:
+                break
             while waiting > 0:
                 r = here[ahead]
                 ahead += 1
@@ -419,84 +450,68 @@ class Flow:
                 self.work += 1
                 s = layer * size + r
                 queued[s] = 0
-                for i in range(self.sinks_at[r], self.sinks_at[r + 1]):
-                    q = self.sinks[i]
-                    d = self.gap[row + q]
-                    if self.delay[q]:
-                        if d > last - layer - 1 or d > widest:
-                            continue
-                        j = s - r + size + q
-                        if self.tree[j] == stamp:
-                            continue
-                        price = cost[s] + self.price(q, slot + 1 if slot + 1 < interval else 0)
+                own = cost[s]
+                if own >= best:
+                    continue
+                if self.tree[s] == stamp:
+                    best = own
+                    best_state = s
+                    continue
+                if r != goal:
+                    own += self.toll[r * interval + slot]
+                there = layer - self.delay[r]
+                if own >= best or there < 0:
+                    continue
+                for i in range(self.sources_at[r], self.sources_at[r + 1]):
+                    q = self.sources[i]
+                    if self.far[spring + q] > there or self.gap[row + q] > widest:
+                        continue
+                    j = there * size + q
+                    price = own
+                    if mark[j] == stamp and price >= cost[j]:
+                        continue
+                    if last - there >= interval and self.tree[j] != stamp and self.returns(s, layer, q, there):
+                        price += 4.0 + 2.0 * self.present
                         if mark[j] == stamp and price >= cost[j]:
                             continue
-                        if layer + 1 >= interval and self.returns(s, q, layer + 1):
-                            price += 4.0 + 2.0 * self.present
-                            if mark[j] == stamp and price >= cost[j]:
-                                continue
-                        if mark[j] != stamp:
-                            mark[j] = stamp
-                            queued[j] = stamp
+                    mark[j] = stamp
+                    cost[j] = price
+                    pred[j] = s
+                    if queued[j] != stamp:
+                        queued[j] = stamp
+                        if there < layer:
                             later[coming] = q
                             coming += 1
-                        cost[j] = price
-                        pred[j] = s
-                    elif q == goal:
-                        if layer == last and cost[s] < best:
-                            best = cost[s]
-                            best_from = s
-                    elif not self.is_operand[q] and d <= last - layer and d <= widest:
-                        j = s - r + q
-                        if self.tree[j] == stamp:
-                            continue
-                        price = cost[s] + self.price(q, slot)
-                        if mark[j] == stamp and price >= cost[j]:
-                            continue
-                        if layer >= interval and self.returns(s, q, layer):
-                            price += 4.0 + 2.0 * self.present
-                            if mark[j] == stamp and price >= cost[j]:
-                                continue
-                        mark[j] = stamp
-                        cost[j] = price
-                        pred[j] = s
-                        if queued[j] != stamp:
-                            queued[j] = stamp
+                        else:
                             here[tail] = q
                             tail += 1
                             if tail == size:
                                 tail = 0
                             waiting += 1
-        if best_from < 0:
+            slot = slot - 1 if slot > 0 else interval - 1
+        if best_state < 0:
             return False
-        return self.keep(e, best_from, last * size + goal)
+        return self.keep(e, best_state, last * size + goal)
 
     @cython.cfunc
     def keep(self, e: cython.int, state: cython.int, end: cython.int) -> cython.bint:
-        """Store the route that ends in `state` and `end`, from the root on, and claim it."""
-        fresh: cython.int = 0
-        s: cython.int = state
-        while self.tree[s] != self.stamp:
-            fresh += 1
-            s = self.pred[s]
+        """Store the route that leaves the net's tree in `state`, from the root to `end`, and claim it."""
         base: cython.int = e * self.stride
-        f: cython.int = self.owner[s]
+        f: cython.int = self.owner[state]
+        s: cython.int = state
         k: cython.int = 0
         if f >= 0:
-            while self.steps[f * self.stride + k] != s:
+            while self.steps[f * self.stride + k] != state:
                 self.steps[base + k] = self.steps[f * self.stride + k]
                 k += 1
-        if k + fresh + 2 > self.stride:
-            return False
-        self.steps[base + k] = s
-        k += fresh
-        s = state
-        i: cython.int
-        for i in range(fresh):
-            self.steps[base + k - i] = s
+        while s != end:
+            if k + 2 > self.stride:
+                return False
+            self.steps[base + k] = s
+            k += 1
             s = self.pred[s]
-        self.steps[base + k + 1] = end
-        self.length[e] = k + 2
+        self.steps[base + k] = end
+        self.length[e] = k + 1
         self.claim(e, 1)
         return True
 
@@ -519,6 +534,7 @@ class Flow:
         r: cython.int
         s: cython.int
         price: cython.double
+        floor: cython.double
         center: cython.int = self.basin[self.unit_operands[3 * self.unit[n]]] * size
         radius: cython.int = self.gap[center + self.root(e)]
         if radius < self.radius:
@@ -555,6 +571,11 @@ class Flow:
                 k = self.tree_next[k]
             ahead = 0
             tail = waiting % size
+            floor = FAR
+            for i in range(waiting):
+                if cost[layer * size + here[i]] < floor:
+                    floor = cost[layer * size + here[i]]
+            floor += DETOUR + self.present
             slot = (base + layer) % self.interval
             while waiting > 0:
                 r = here[ahead]
@@ -565,6 +586,8 @@ class Flow:
                 self.work += 1
                 s = layer * size + r
                 queued[s] = 0
+                if cost[s] > floor:
+                    continue
                 for i in range(self.sinks_at[r], self.sinks_at[r + 1]):
                     q = self.sinks[i]
                     if self.delay[q]:
@@ -639,6 +662,7 @@ class Flow:
         r: cython.int
         s: cython.int
         price: cython.double
+        floor: cython.double
         center: cython.int = self.basin[self.unit_operands[3 * self.unit[n]]] * size
         radius: cython.int = self.gap[self.basin[goal] * size + self.root(e)] if goal >= 0 else 0
         if radius < self.radius:
@@ -664,6 +688,11 @@ class Flow:
             coming = 0
             ahead = 0
             tail = waiting % size
+            floor = FAR
+            for i in range(waiting):
+                if cost[layer * size + here[i]] < floor:
+                    floor = cost[layer * size + here[i]]
+            floor += DETOUR + self.present
             slot = self.slot(end - layer)
             while waiting > 0:
                 r = here[ahead]
@@ -674,6 +703,8 @@ class Flow:
                 self.work += 1
                 s = layer * size + r
                 queued[s] = 0
+                if cost[s] > floor:
+                    continue
                 price = cost[s]
                 if r != goal:
                     price += self.price(r, slot)
