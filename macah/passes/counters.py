@@ -100,20 +100,20 @@ def counting_on(counter: Counter, condition: Expr, facts: frozenset[Expr]) -> Ex
             return replace_reads(condition, {counter.variable: stepped})
 
 
-def step_apart(body: Body, counter: Counter, predicates: Predicates) -> tuple[Body, Variable]:
-    """A body that steps a variable of its own instead of the counter, and that variable."""
+def step_apart(body: Body, counter: Counter, predicates: Predicates) -> Body:
+    """A body that steps a variable of its own instead of the counter."""
     place = next(place for place, stmt in enumerate(body) if stmt is counter.write)
     stepped = predicates.like(counter.variable)
     renamed = Renaming({counter.variable: stepped}).body(body[place + 1 :])
     value = Apply("add", (Read(counter.variable), counter.step), stepped.bits)
-    return (*body[:place], Assign(stepped, value, counter.write.where), *renamed), stepped
+    return (*body[:place], Assign(stepped, value, counter.write.where), *renamed)
 
 
 def count_inner(
     loop: DoWhile, counter: Counter, facts: frozenset[Expr], predicates: Predicates
 ) -> tuple[Body, DoWhile]:
     """The innermost loop with a counter that is set back by itself, and the state for that."""
-    body, _ = step_apart(loop.body, counter, predicates)
+    body = step_apart(loop.body, counter, predicates)
     variable, bits, where = counter.variable, counter.variable.bits, loop.where
     more = predicates.variable("more", where)
     if counter.trips is None or counter.trips <= AHEAD:
@@ -149,11 +149,16 @@ def shift(chain: list[Variable]) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A counter of an outer loop whose next value is made some iterations ahead."""
+    """A counter of an outer loop whose next value is made some iterations ahead.
+
+    `more` says whether the loop goes on after this step. `state`, `first` and `last` are the code for that:
+    before the loop, at the start and at the end of an iteration.
+    """
 
     state: Body
     first: Body
     last: Body
+    more: Variable
 
 
 def count_outer(counter: Counter, goes_on: Expr, left: Expr, ahead: int, predicates: Predicates) -> Ahead:
@@ -174,7 +179,7 @@ def count_outer(counter: Counter, goes_on: Expr, left: Expr, ahead: int, predica
         *shift(following),
     )
     state = tuple(Assign(v, counter.start) for v in (variable, *following[:-1]))
-    return Ahead(state, first, last)
+    return Ahead(state, first, last, more)
 
 
 @dataclass(frozen=True, slots=True)

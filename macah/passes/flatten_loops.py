@@ -27,8 +27,7 @@ more, in which `c` is 0: that is cheaper than to evaluate `c` in two places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from macah import ir
 from macah.fold import fold
@@ -44,103 +43,37 @@ from macah.passes.counters import (
     split_sum,
     step_apart,
 )
-from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
-from macah.passes.merge import guarded
-from macah.passes.predicate import Predicates, either, negate, select
+from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before
+from macah.passes.nest import Builder, Extra, Flat, Nest
+from macah.passes.predicate import Predicates, negate
 from macah.walk import (
-    Renaming,
-    both,
     is_constant,
-    loads_in,
     map_expr,
     read,
     replace_reads,
-    statements,
     targets,
     variables_in,
     written,
 )
 
+Facts = frozenset[Expr]
+
 
 def flatten_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Make the kernel some constants and one loop of straight-line code; see the module for an example."""
     captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
-    flattener = _Flattener(Predicates(kernel), captured, captured - written(kernel.body))
+    flattener = _Flattener(Builder(Predicates(kernel), captured, captured - written(kernel.body)))
     once = DoWhile(kernel.body, ir.FALSE, where=kernel.where)
     flat = flattener.flatten(once, live_at_end(kernel), frozenset(), {})
     return replace(kernel, body=(*flat.state, flat.loop))
 
 
-Facts = frozenset[Expr]
-_NONE: Live = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Flat:
-    """A loop of straight-line code, and constants that must be assigned before it first starts.
-
-    They may be assigned even if it does not run, and they are there again when it is left. It makes at least
-    `least` iterations.
-    """
-
-    state: Body
-    loop: DoWhile
-    least: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Extra:
-    """What counters and sums add to a flat loop: state, and code at the start and the end of an iteration.
-
-    `again` is the variable that says whether the inner loop goes on, `least` as in `_Flat`.
-    """
-
-    again: Variable | None = None
-    state: Body = ()
-    first: Body = ()
-    last: Body = ()
-    least: int = 1
-
-    def plus(self, state: Body, first: Body, last: Body, trips: int = 1) -> _Extra:
-        """This and more."""
-        return replace(
-            self,
-            state=(*self.state, *state),
-            first=(*self.first, *first),
-            last=(*self.last, *last),
-            least=self.least * trips,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Nest:
-    """A loop and the one in it: `outer` is `do { initial; before; inner; after } while (outer.condition)`.
-
-    `state` belongs to the inner loop. `finish` is live after the inner loop, `entered` says whether it runs.
-    """
-
-    outer: DoWhile
-    initial: Body
-    before: Body
-    state: Body
-    inner: DoWhile
-    after: Body
-    finish: Live
-    entered: Expr
-
-    @property
-    def resumes(self) -> Live:
-        """What is live where another iteration of the inner loop starts."""
-        return live_in_loop(self.inner, self.finish)
-
-
 class _Flattener:
-    def __init__(self, predicates: Predicates, captured: Live, invariant: Live) -> None:
-        self.predicates = predicates
-        self.captured = captured
-        self.invariant = invariant
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.predicates = builder.predicates
 
-    def flatten(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> _Flat:
+    def flatten(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> Flat:
         """`facts` are predicates that hold wherever the loop runs, `starts` values when it is entered.
 
         The loop may see to it that variables of `starts` have their values again when it is left.
@@ -157,37 +90,37 @@ class _Flattener:
         entered = self.entered(inner, initial, others)
         runs = entered in facts or is_constant(entered, 1)
         inner_starts = _starts(initial, (*others, *rest), loop) if runs and not once else {}
-        inner_facts = facts | {entered} if self.is_invariant(entered) else facts
+        inner_facts = facts | {entered} if self.builder.is_invariant(entered) else facts
         flat = self.flatten(inner, finish, inner_facts, inner_starts)
-        before = tuple(
-            s for s in before if inner_starts.keys().isdisjoint(written(flat.state) & written((s,)))
-        )
+        restored = written(flat.state) & inner_starts.keys()
+        before = tuple(stmt for stmt in before if restored.isdisjoint(targets(stmt)))
         around = (*before, *rest)
         touched = read(around).union(written(around), variables_in(loop.condition))
         local = tuple(stmt for stmt in flat.state if not touched.isdisjoint(targets(stmt)))
         state = tuple(stmt for stmt in flat.state if touched.isdisjoint(targets(stmt)))
         initial, before = self.initial((*before, *local), loop, after)
-        nest = _Nest(loop, initial, before, state, flat.loop, rest, finish, ir.TRUE if runs else entered)
+        nest = Nest(loop, initial, before, state, flat.loop, rest, finish, ir.TRUE if runs else entered)
         if once:
-            return self.whole(nest)
-        return self.ahead(nest, flat.least, after, facts, starts) if runs else self.inside(nest, _Extra())
+            return self.builder.whole(nest)
+        if runs:
+            return self.ahead(nest, flat.least, after, facts, starts)
+        return self.builder.inside(nest, Extra())
 
-    def innermost(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> _Flat:
+    def innermost(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> Flat:
         """A loop of straight-line code; its counter is set back in time if that has to be done."""
         counter = self.counter(loop.body, loop.condition, starts, after)
         if counter is None:
-            return _Flat((), loop, 1)
+            return Flat((), loop, 1)
         state, loop = count_inner(loop, counter, facts, self.predicates)
-        return _Flat(state, loop, counter.trips or 1)
+        return Flat(state, loop, counter.trips or 1)
 
     def counter(self, body: Body, condition: Expr, starts: Starts, after: Live) -> Counter | None:
         """A loop's counter, if the loop's condition depends on nothing else that changes."""
         counter = find_counter(body, condition, starts, after)
-        if counter is None or not self.is_invariant(
-            replace_reads(condition, {counter.variable: counter.start})
-        ):
+        if counter is None:
             return None
-        return counter
+        others = replace_reads(condition, {counter.variable: counter.start})
+        return counter if self.builder.is_invariant(others) else None
 
     def initial(self, before: Body, loop: DoWhile, after: Live) -> tuple[Body, Body]:
         """The constants that may be assigned before the loop and at the end of its body instead; the rest."""
@@ -210,7 +143,7 @@ class _Flattener:
             case Const():
                 return True
             case Read(variable):
-                return variable in self.invariant
+                return variable in self.builder.invariant
             case _:
                 return False
 
@@ -224,59 +157,27 @@ class _Flattener:
         }
         guard = self.predicates.truth(inner.guard)
         folded = self.predicates.truth(map_expr(replace_reads(guard, known), fold))
-        return folded if self.is_invariant(folded) else guard
+        return folded if self.builder.is_invariant(folded) else guard
 
-    def is_invariant(self, expr: Expr) -> bool:
-        return self.invariant.issuperset(variables_in(expr)) and not any(loads_in(expr))
-
-    def guarded(self, body: Body, predicate: Expr, keep: Iterable[Variable]) -> Body:
-        return guarded(body, predicate, keep, self.predicates)
-
-    # --- The flat loop of a nest
-
-    def inside(self, nest: _Nest, extra: _Extra) -> _Flat:
-        """The flat loop of a nest that may be repeated."""
-        where = nest.inner.where
-        again = extra.again or self.predicates.variable("again", where)
-        more = self.predicates.variable("more", where)
-        state, code, restart = self.start(nest, negate(Read(again)))
-        code = (*extra.first, *code)
-        body = (*nest.inner.body, Assign(more, self.predicates.truth(nest.inner.condition), where))
-        if is_constant(nest.entered, 1):
-            code += (*body, Assign(again, Read(more), where))
-        else:
-            setup, run, goes_on = self.enter(nest, again, Read(more))
-            if again in variables_in(goes_on):
-                state += (Assign(again, ir.FALSE, where),)
-            keep = nest.finish.union(written(nest.state))
-            code += (*setup, *self.guarded(body, run, keep), Assign(again, goes_on, where))
-        last = self.predicates.variable("more", nest.outer.where)
-        ends = Assign(last, self.predicates.truth(nest.outer.condition), nest.outer.where)
-        code += self.guarded((*nest.after, ends, *nest.initial), negate(Read(again)), nest.resumes)
-        code += (*extra.last, *restart)
-        loop = replace(nest.outer, body=code, condition=either(Read(again), Read(last)))
-        return _Flat((*nest.initial, *nest.state, *extra.state, *state), loop, extra.least)
-
-    def ahead(self, nest: _Nest, least: int, after: Live, facts: Facts, starts: Starts) -> _Flat:
-        """The same for a nest whose inner loop surely runs: its counter and sums are kept short."""
+    def ahead(self, nest: Nest, least: int, after: Live, facts: Facts, starts: Starts) -> Flat:
+        """The flat loop of a nest whose inner loop surely runs: it is told ahead what comes after that."""
         again = self.predicates.variable("again", nest.inner.where)
         left = negate(Read(again))
-        extra = _Extra(again, least=least)
+        extra = Extra(again, least=least)
         body = (*nest.initial, *nest.before, nest.inner, *nest.after)
         counter = self.counter(body, nest.outer.condition, starts, after)
         steps = counter is not None and any(stmt is counter.write for stmt in nest.after)
         if counter is not None and steps:
             goes_on = counting_on(counter, nest.outer.condition, facts)
             found = count_outer(counter, goes_on, left, min(AHEAD, least - 1), self.predicates)
-            rest, stepped = step_apart(nest.after, counter, self.predicates)
-            condition = replace_reads(nest.outer.condition, {counter.variable: Read(stepped)})
-            nest = replace(nest, outer=replace(nest.outer, condition=condition), after=rest)
+            outer = replace(nest.outer, condition=Read(found.more))
+            nest = replace(nest, outer=outer, after=step_apart(nest.after, counter, self.predicates))
             extra = extra.plus(found.state, found.first, found.last, counter.trips or 1)
         if least > AHEAD:
             nest, extra = self.sums(nest, left, extra)
-        return self.inside(nest, extra)
+        return self.builder.inside(nest, extra)
 
-    def sums(self, nest: _Nest, left: Expr, extra: _Extra) -> tuple[_Nest, _Extra]:
+    def sums(self, nest: Nest, left: Expr, extra: Extra) -> tuple[Nest, Extra]:
         """Sums that start anew with the inner loop need not wait for its end."""
         excluded = read(nest.before) | written(nest.before) | written(nest.after)
         for stmt in nest.initial:
@@ -291,88 +192,6 @@ class _Flattener:
                 case _:
                     pass
         return nest, extra
-
-    def start(self, nest: _Nest, next_one: Expr, keep: Live = _NONE) -> tuple[Body, Body, Body]:
-        """What stands before the inner loop: the state for it, the code, and the state for next time."""
-        if not nest.before:
-            return (), (), ()
-        where = nest.outer.where
-        start = self.predicates.variable("start", where)
-        code = self.guarded(nest.before, Read(start), nest.resumes | keep)
-        return (Assign(start, ir.TRUE, where),), code, (Assign(start, next_one, where),)
-
-    def enter(self, nest: _Nest, again: Variable, more: Expr) -> tuple[Body, Expr, Expr]:
-        """Whether an iteration of the inner loop runs, and whether another one will."""
-        where = nest.inner.where
-        setup, entered = self.predicates.named(nest.entered, "entered", where)
-        if self.is_invariant(nest.entered):
-            return setup, entered, both(entered, more)
-        run = self.predicates.variable("run", where)
-        setup += (Assign(run, either(Read(again), entered), where),)
-        return setup, Read(run), select(Read(again), more, both(entered, more))
-
-    # --- The flat loop of a kernel
-
-    def whole(self, nest: _Nest) -> _Flat:
-        """The flat loop of a nest that is not repeated."""
-        if is_constant(nest.entered, 1):
-            again = self.predicates.variable("again", nest.inner.where)
-            state, code, restart = self.start(nest, ir.FALSE)
-            goes_on = Assign(again, self.predicates.truth(nest.inner.condition), nest.inner.where)
-            code += (*nest.inner.body, goes_on)
-            return self.ending(nest, Read(again), (*nest.initial, *nest.state, *state), (*code, *restart))
-        return self.perhaps(nest)
-
-    def perhaps(self, nest: _Nest) -> _Flat:
-        """The same where the loop may run zero times.
-
-        Where it does not run, the kernel ends: so its body is free to write what it wants if it works on
-        copies of the variables that are needed at the end.
-        """
-        where = nest.inner.where
-        assigned = dict.fromkeys(v for stmt in statements(nest.inner.body) for v in targets(stmt))
-        copies = {v: self.predicates.like(v) for v in assigned if v in nest.finish}
-        old = {v: self.predicates.like(v) for v in copies}
-        first = [Assign(copies[v], Read(v)) for v in copies if v in self.captured - written(nest.initial)]
-        nest = _renamed(nest, copies)
-        # where the test is at the top, what follows the loop may come right after another start of an iteration
-        state, code, restart = self.start(nest, ir.FALSE, nest.finish)
-        code += tuple(Assign(old[v], Read(copies[v])) for v in copies)
-        again, more = (self.predicates.variable(name, where) for name in ("again", "more"))
-        condition = self.predicates.truth(nest.inner.condition)
-        top_tested = condition == self.predicates.truth(nest.inner.guard)
-        if top_tested:
-            setup, run = self.predicates.named(condition, "run", where)
-            goes_on = run
-        else:
-            setup, run, goes_on = self.enter(nest, again, Read(more))
-        if again in variables_in(goes_on):
-            state += (Assign(again, ir.FALSE, where),)
-        body = (*nest.inner.body, Assign(more, condition, where))
-        code += (*setup, *self.guarded(body, run, ()), Assign(again, goes_on, where))
-        last = ir.FALSE if top_tested else run
-        code += tuple(Assign(v, select(last, Read(copies[v]), Read(old[v]))) for v in copies)
-        return self.ending(nest, Read(again), (*first, *nest.initial, *nest.state, *state), (*code, *restart))
-
-    def ending(self, nest: _Nest, again: Expr, state: Body, code: Body) -> _Flat:
-        """What follows the last iteration."""
-        code += self.guarded(nest.after, negate(again), nest.resumes)
-        return _Flat(state, replace(nest.outer, body=code, condition=again))
-
-
-def _renamed(nest: _Nest, names: dict[Variable, Variable]) -> _Nest:
-    """The same nest with other names for some variables, but for what stands after the inner loop."""
-    renaming = Renaming(names)
-    inner = renaming.body((nest.inner,))[0]
-    assert isinstance(inner, DoWhile)
-    return replace(
-        nest,
-        initial=renaming.body(nest.initial),
-        before=renaming.body(nest.before),
-        inner=inner,
-        finish=frozenset(names.get(v, v) for v in nest.finish),
-        entered=renaming.expr(nest.entered),
-    )
 
 
 def _starts(initial: Body, others: Body, loop: DoWhile) -> dict[Variable, Const]:

@@ -4,6 +4,7 @@ import pytest
 from control_kernels import ALL, after, count, fir, i, j, k, kernel, matmul, n, send, text, total, triangle
 from test_fuse_loops import steps
 
+from arch.ops import COMPARISONS
 from backend.dfg import DFG
 from macah import ir
 from macah.ir import Const, Read
@@ -69,15 +70,18 @@ def test_what_is_needed_after_a_loop_that_may_not_run_is_kept_off_its_recurrence
         assert run_kernel(flat(total), scalars, inputs=inputs).scalars["acc"] == 7 + (0, 5, 13)[bound]
 
 
-@pytest.mark.parametrize(("name", "interval"), [("fir", 1), ("total", 1), ("copy_through", 1)])
-def test_recurrences_take_one_cycle(name: str, interval: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "interval"), [("fir", 1), ("total", 1), ("copy_through", 1), ("matmul", 1), ("matmul_n", 3)]
+)
+def test_recurrences_are_short(name: str, interval: int) -> None:
     assert shortest_interval(build_dfg(flat(ALL[name]))) == interval
 
 
 def test_a_nest_takes_no_more_predicates_than_it_needs() -> None:
     ops = Counter(node.op for node in build_dfg(flat(matmul(8))).nodes)
-    assert ops["select"] <= 3
-    assert ops["and"] + ops["or"] + ops["xor"] <= 6
+    assert ops["select"] <= 4
+    assert ops["and"] + ops["or"] + ops["xor"] <= 7
+    assert sum(ops[comparison] for comparison in COMPARISONS) <= 3
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 8])
