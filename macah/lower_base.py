@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pycparser import c_ast
 
 from macah import ir
 from macah.ctypes import CType, Integer
-from macah.diagnostic import Diagnostic, MacahError, Place
+from macah.diagnostic import Diagnostic, MacahError, Note, Place
 from macah.lower_declarations import Declarations
-from macah.lower_scope import Object, Scope
+from macah.lower_scope import FunctionName, Object, Scope
 from macah.lower_storage import Lvalue, Rvalue, Storage, Value
 from macah.program import Program, place_of, walk
 
@@ -69,6 +69,8 @@ class Base:
         # What local pointers point into; parameters that stand for a variable of the caller.
         self.pointers: dict[tuple[Object, tuple[str, ...]], Lvalue] = {}
         self.aliases: dict[Object, Lvalue] = {}
+        # The functions being lowered, with the places that call them.
+        self.chain: list[tuple[FunctionName, Place]] = []
         # Whether a receive can find its stream closed.
         self.streams_end = any(
             isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in walk(program.unit)
@@ -136,8 +138,12 @@ class Base:
             self.frame = outer
 
     def note_error(self, error: MacahError) -> None:
-        """Keep an error, to go on and find more."""
-        self.errors += [d for d in error.diagnostics if d not in self.errors]
+        """Keep an error, to go on and find more; say how the kernel gets to the function it is in."""
+        calls = tuple(Note(f"'{f.name}' is called here", at) for f, at in reversed(self.chain))
+        known = {(d.message, d.where) for d in self.errors}
+        for found in error.diagnostics:
+            if (found.message, found.where) not in known:
+                self.errors.append(replace(found, notes=(*found.notes, *calls)))
 
     def variable(self, name: str, bits: int, where: Place) -> ir.Variable:
         """A variable of the compiler's own."""

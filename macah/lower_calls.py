@@ -55,15 +55,13 @@ class Calls(Functions):
         return MacahError("a kernel cannot call a function through a pointer", where, hint=hint)
 
     def _no_body(self, name: str, function: FunctionName | None, where: Place) -> MacahError:
-        notes = tuple(Note(f"called from here, in '{f.name}'", at) for f, at in reversed(self.chain))
         if name in _HOST_ONLY:
             hint = "call it outside the kernel block"
-            return MacahError(f"'{name}' cannot be called in a kernel", where, notes, hint)
+            return MacahError(f"'{name}' cannot be called in a kernel", where, hint=hint)
         if function is None:
             guess = self.scope.guess(name)
-            return MacahError(f"implicit declaration of function '{name}'{guess}", where, notes)
-        if function.where is not None:
-            notes = (*notes, Note(f"'{name}' is declared here", function.where))
+            return MacahError(f"implicit declaration of function '{name}'{guess}", where)
+        notes = (Note(f"'{name}' is declared here", function.where),)
         message = f"function '{name}' has no body visible here, so it cannot run on the accelerator"
         hint = "call it outside the kernel block, or define it in this file"
         return MacahError(message, where, notes, hint)

@@ -137,6 +137,8 @@ class Constants(Types):
                 ctype = self.read_type(to_type, scope)[0]
                 if isinstance(ctype, Integer | Floating):
                     return converted(self.number(inner, scope), ctype)
+            case c_ast.GenericSelection():
+                return self.number(self.selected(node, scope), scope)
             case c_ast.FuncCall(name=c_ast.ID(name="__builtin_expect"), args=args):
                 return self.number(args.exprs[0], scope)
         raise MacahError("the expression is not constant", place_of(node))

@@ -54,6 +54,8 @@ class Expressions(Choices):
                 for part in first:
                     self.value(part, wanted=False)
                 return self.value(last, wanted)
+            case c_ast.GenericSelection():
+                return self.value(self.types.selected(node, self.scope), wanted)
             case c_ast.Compound():
                 return self.compound_value(node)
             case c_ast.CompoundLiteral():

@@ -9,30 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pycparser import c_ast
-
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructType, compatible
-from macah.diagnostic import MacahError, Note, Place
-from macah.lower_arithmetic import convert
-from macah.lower_base import Frame, Jump, assigned_names, type_text
+from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructType
+from macah.diagnostic import MacahError, Place
+from macah.lower_base import Frame, Jump, assigned_names
 from macah.lower_declarations import Declarations
 from macah.lower_operators import NOTHING
+from macah.lower_parameters import Parameter, Parameters, is_flat
 from macah.lower_scope import FunctionName, Object, Scope
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value, element_type, stream_of
-from macah.lower_streams import Streams
 from macah.program import Program, place_of
-
-
-@dataclass(slots=True)
-class _Parameter:
-    """A parameter: its name, its type as declared and as C adjusts it."""
-
-    name: str
-    declared: CType
-    type: CType
-    const: bool
-    where: Place
 
 
 @dataclass(slots=True)
@@ -43,83 +29,36 @@ class _Known:
     arrays: dict[int, ir.Array] = field(default_factory=dict)
 
 
-class Functions(Streams):
+class Functions(Parameters):
     """Calls of functions with visible bodies."""
 
     def __init__(self, program: Program, types: Declarations, frame: Frame) -> None:
         super().__init__(program, types, frame)
         self._known: dict[int, _Known] = {}
-        # The functions being lowered, with the places that call them.
-        self.chain: list[tuple[FunctionName, Place]] = []
 
     def call_function(self, function: FunctionName, arguments: list[Any], where: Place) -> Value:
         """Lower the call of a function with a body."""
         self._refuse_recursion(function, where)
-        parameters = self._parameters(function)
+        parameters = self.parameters(function)
         if function.type.variadic:
             raise MacahError(f"'{function.name}' takes a variable number of arguments", where)
         check_count(function.name, len(arguments), len(parameters), where)
         values = [
-            self._passed(self.rvalue(argument), parameter, number, function, place_of(argument))
+            self.passed(self.rvalue(argument), parameter, number, function, place_of(argument))
             for number, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True), 1)
         ]
-        if all(map(self._is_plain, parameters, values)) and _is_flat(function.type.result):
+        if all(map(self.is_plain, parameters, values)) and is_flat(function.type.result):
             return self._call_known(function, parameters, values, where)
         return self._expand(function, parameters, values, where)
 
     def _refuse_recursion(self, function: FunctionName, where: Place) -> None:
         names = [f.definition for f, _ in self.chain]
         if function.definition in names:
-            chain = self.chain[names.index(function.definition) :]
-            notes = tuple(Note(f"'{f.name}' is called here", at) for f, at in chain)
             message = f"recursive call of '{function.name}': a kernel cannot contain recursion"
-            raise MacahError(message, where, notes, "rewrite the recursion as a loop")
-
-    def _parameters(self, function: FunctionName) -> list[_Parameter]:
-        declared = function.definition.decl.type.args
-        found = []
-        for node in declared.params if declared else []:
-            if isinstance(node, c_ast.EllipsisParam):
-                continue
-            if not isinstance(node, c_ast.Decl | c_ast.Typename):
-                message = f"'{function.name}' is defined in the old style, without types of parameters"
-                raise MacahError(message, place_of(node))
-            ctype, const = self.types.read_type(node.type, self.types.file)
-            if ctype != ctypes.VOID:
-                target_const = const if isinstance(ctype, ArrayType) else False
-                adjusted = Pointer(ctype.element, target_const) if isinstance(ctype, ArrayType) else ctype
-                found.append(_Parameter(node.name or "", ctype, adjusted, const, place_of(node)))
-        return found
-
-    def _passed(
-        self, value: Value, parameter: _Parameter, number: int, function: FunctionName, where: Place
-    ) -> Value:
-        """An argument, converted as by assignment."""
-        match parameter.type, value:
-            case Integer() as target, Rvalue(type=Integer() as source):
-                return Rvalue(target, convert(value.expr, source, target))
-            case Pointer(target), Reference() if compatible(target, value.target.type):
-                return value
-            case (StructType() | StreamType()) as target, Lvalue() if compatible(target, value.type):
-                return value
-        place = f"argument {number} of '{function.name}'"
-        message = f"incompatible type for {place}: expected '{parameter.type}', have '{type_text(value)}'"
-        raise MacahError(message, where, (Note("the parameter is declared here", parameter.where),))
-
-    def _is_plain(self, parameter: _Parameter, value: Value) -> bool:
-        """Whether an argument can be passed to a function that is lowered once."""
-        if isinstance(parameter.declared, ArrayType) and _is_shiftable(parameter.declared):
-            return False
-        if isinstance(value, Reference):
-            target, ctype = value.target, value.target.type
-            while isinstance(ctype, ArrayType):
-                ctype = ctype.element
-            steps = target.steps
-            return isinstance(ctype, Integer) and bool(steps) and not isinstance(steps[-1], str)
-        return _is_flat(parameter.type) or isinstance(parameter.type, StreamType)
+            raise MacahError(message, where, hint="rewrite the recursion as a loop")
 
     def _call_known(
-        self, function: FunctionName, parameters: list[_Parameter], values: list[Value], where: Place
+        self, function: FunctionName, parameters: list[Parameter], values: list[Value], where: Place
     ) -> Value:
         known = self._lowered(function, parameters, where)
         arguments: list[ir.Argument] = []
@@ -156,7 +95,7 @@ class Functions(Streams):
         whole = len(target.index) == 1 and target.index[0] == ir.Const(0)
         return ir.View(array, () if whole else target.index)
 
-    def _lowered(self, function: FunctionName, parameters: list[_Parameter], where: Place) -> _Known:
+    def _lowered(self, function: FunctionName, parameters: list[Parameter], where: Place) -> _Known:
         key = id(function.definition)
         if key in self._known:
             return self._known[key]
@@ -173,7 +112,7 @@ class Functions(Streams):
         return self._known[key]
 
     def _formals(
-        self, parameters: list[_Parameter], scope: Scope, where: Place
+        self, parameters: list[Parameter], scope: Scope, where: Place
     ) -> tuple[tuple[ir.Parameter, ...], dict[int, ir.Array]]:
         """The parameters of a function of the IR, and which of them are arrays."""
         arrays: dict[int, ir.Array] = {}
@@ -195,7 +134,7 @@ class Functions(Streams):
                     formals += [leaf for leaf in leaves if isinstance(leaf, ir.Variable)]
         return tuple(formals), arrays
 
-    def _formal_array(self, owner: Object, target: CType, parameter: _Parameter) -> ir.Array:
+    def _formal_array(self, owner: Object, target: CType, parameter: Parameter) -> ir.Array:
         """The array that a pointer parameter points into, of unknown length."""
         shape = [0]
         element = target
@@ -213,50 +152,16 @@ class Functions(Streams):
         return array
 
     def _expand(
-        self, function: FunctionName, parameters: list[_Parameter], values: list[Value], where: Place
+        self, function: FunctionName, parameters: list[Parameter], values: list[Value], where: Place
     ) -> Value:
         """The body of the function, in the place of the call."""
         scope = Scope(self.types.file)
         frame, result = self._frame(function, scope, where)
         with self.within(frame):
             for parameter, value in zip(parameters, values, strict=True):
-                self._bind_parameter(parameter, value, scope, where)
+                self.bind_parameter(parameter, value, scope, where)
         self._lower_body(function, frame, where)
         return NOTHING if result is None else self.load(result, where)
-
-    def _bind_parameter(self, parameter: _Parameter, value: Value, scope: Scope, where: Place) -> None:
-        if not parameter.name:
-            return
-        owner = Object(parameter.name, parameter.type, parameter.const, parameter.where)
-        scope.names[parameter.name] = owner
-        match value:
-            case Lvalue(type=StreamType()):
-                self.aliases[owner] = value
-            case Reference(target) if isinstance(parameter.declared, ArrayType) and _is_shiftable(
-                parameter.declared
-            ):
-                self.aliases[owner] = self._whole_array(target, parameter, where)
-            case Reference():
-                owner.const = False
-                self.bind_pointer(Lvalue(owner, owner.type), value, where)
-            case _:
-                self.assign(Lvalue(owner, owner.type), value, where, initial=True)
-
-    def _whole_array(self, element: Lvalue, parameter: _Parameter, where: Place) -> Lvalue:
-        """The array whose first element is passed for a shiftable parameter."""
-        ctype = element.object.type
-        for step in element.steps[:-1]:
-            if isinstance(step, str):
-                assert isinstance(ctype, StructType), element
-                ctype = ctype.find(step)[-1].type
-            else:
-                assert isinstance(ctype, ArrayType), element
-                ctype = ctype.element
-        if not element.steps or element.steps[-1] != ir.Const(0) or ctype != parameter.declared:
-            message = f"a shiftable parameter needs a whole array of type '{parameter.declared}'"
-            raise MacahError(message, where, (Note("the parameter is declared here", parameter.where),))
-        const = element.const or parameter.const
-        return Lvalue(element.object, ctype, const, element.steps[:-1])
 
     def _frame(self, function: FunctionName, scope: Scope, where: Place) -> tuple[Frame, Lvalue | None]:
         ctype = function.type.result
@@ -264,7 +169,8 @@ class Functions(Streams):
         returning = Jump(ir.Label(f"return from {function.name}"))
         items = function.definition.body.block_items
         last = items[-1] if items else None
-        assigned = assigned_names(function.definition.body)
+        # A pointer that several places return is one that moves.
+        assigned = assigned_names(function.definition.body) | {f"{function.name}.result"}
         return Frame(function.name, scope, assigned, result, returning, last), result
 
     def _lower_body(self, function: FunctionName, frame: Frame, where: Place) -> None:
@@ -281,23 +187,6 @@ def check_count(name: str, given: int, wanted: int, where: Place) -> None:
     if given != wanted:
         few = "few" if given < wanted else "many"
         raise MacahError(f"too {few} arguments to function '{name}'; expected {wanted}, have {given}", where)
-
-
-def _is_flat(ctype: CType) -> bool:
-    """Whether values of a type are nothing but numbers, without arrays."""
-    match ctype:
-        case StructType(kind="struct", members=members):
-            return all(_is_flat(member.type) for member in members)
-        case _:
-            return isinstance(ctype, Integer | ctypes.Void)
-
-
-def _is_shiftable(ctype: CType) -> bool:
-    while isinstance(ctype, ArrayType):
-        if ctype.shiftable:
-            return True
-        ctype = ctype.element
-    return False
 
 
 def _members(lvalue: Lvalue) -> list[Lvalue]:

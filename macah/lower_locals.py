@@ -13,6 +13,7 @@ from macah.diagnostic import MacahError, Place
 from macah.lower_calls import Calls
 from macah.lower_declarations import bind, is_adpc
 from macah.lower_initializers import InitializerReader, Item
+from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
 from macah.lower_storage import Lvalue, Rvalue, integer_type
 from macah.program import place_of
@@ -140,7 +141,7 @@ class Locals(Calls):
 
     def _clear(self, whole: Lvalue, items: list[Item], where: Place) -> None:
         given = {item.steps for item in items}
-        leaves = [steps for steps, _, _ in ctypes.scalar_leaves(whole.type)]
+        leaves = [steps for steps, _, _ in scalar_leaves(whole.type)]
         missing = [s for s in leaves if not any(s[:n] in given for n in range(len(s) + 1))]
         if len(missing) > _FEW:
             self._zero(whole, where)

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from macah import ir
-from macah.ctypes import ArrayType, Floating, Integer, Pointer, StreamType, StructType, compatible
+from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType, compatible
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, constant, convert, index_word
 from macah.lower_base import Base, type_text
 from macah.lower_constants import string_units
 from macah.lower_scope import Constant, FunctionName, Object, Table
-from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value, unresolved
 from macah.lower_typeof import member_path
 from macah.program import place_of
 
@@ -107,12 +107,22 @@ class Lvalues(Base):
             case StructType(members=members, kind="struct"):
                 for member in members:
                     self.copy(target.member(member), source.member(member), where)
+            case ctype if _holds_streams(ctype):
+                self._share_streams(target, source, where)
             case ArrayType(length=length):
                 self.for_each(
                     length or 0, where, lambda i: self.copy(target.element(i), source.element(i), where)
                 )
             case _:
                 self.assign(target, self.load(source, where), where, initial=True)
+
+    def _share_streams(self, target: Lvalue, source: Lvalue, where: Place) -> None:
+        """A new struct's stream handles are those it is copied from."""
+        key = (target.object, target.path)
+        if target.object.source is not None or target.index or source.index or key in self.storage.leaves:
+            hint = "pass a pointer to the struct"
+            raise MacahError("stream handles cannot be assigned in a kernel", where, hint=hint)
+        self.storage.leaves[key] = self.storage.leaf(source, where)
 
     # --- Parts
 
@@ -159,8 +169,10 @@ class Lvalues(Base):
             return pointer
         *before, last = pointer.target.steps or ("",)
         if isinstance(last, str):
-            message = f"pointer to '{pointer.target.object.name}' does not point into an array"
-            raise MacahError(message, where)
+            owner = pointer.target.object
+            if owner.source is not None and owner.source.startswith("(*"):
+                raise unresolved(owner.name, pointer.target.type, where)
+            raise MacahError(f"pointer to '{owner.name}' does not point into an array", where)
         index = by if last == ir.Const(0) else apply("add", last, by)
         return Reference(replace(pointer.target, steps=(*before, index)))
 
@@ -231,3 +243,9 @@ class Lvalues(Base):
         table: Table = {((), (i,)): unit for i, unit in enumerate(units)}
         ctype = ArrayType(element, len(units) + 1)
         return Lvalue(Object("string", ctype, True, place_of(node), table=table), ctype, True)
+
+
+def _holds_streams(ctype: CType) -> bool:
+    while isinstance(ctype, ArrayType):
+        ctype = ctype.element
+    return isinstance(ctype, StreamType)

@@ -66,8 +66,12 @@ class Statements(Locals):
                 self._leave(self.frame.continues, "continue", where)
             case c_ast.Return():
                 self._return(node, where)
-            case c_ast.EmptyStatement() | c_ast.Pragma() | c_ast.StaticAssert() | None:
+            case c_ast.EmptyStatement() | c_ast.Pragma() | None:
                 return
+            case c_ast.StaticAssert(cond=condition, message=text):
+                if not self.types.constant(condition, self.scope):
+                    reason = f": {text.value}" if text is not None else ""
+                    raise MacahError(f"static assertion failed{reason}", where)
             case c_ast.AttributedStatement(stmt=inner):
                 self.statement(inner)
             case c_ast.Goto() | c_ast.Label() | Asm() | KernelBlock() | c_ast.Case() | c_ast.Default():
@@ -139,7 +143,9 @@ class Statements(Locals):
         body = self._body(node.stmt, where)
         with self.collected() as after:
             truth = self.condition(node.cond)
-        self._exit(outer, [ir.DoWhile((*body, *after), truth, where=where)], where)
+        once = truth == ir.FALSE
+        statements = (*body, *after)
+        self._exit(outer, [*statements] if once else [ir.DoWhile(statements, truth, where=where)], where)
 
     def _unrolled(self, node: Any, where: Place) -> None:
         with self.inner_scope():

@@ -13,6 +13,7 @@ from arch.ops import word
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType
 from macah.diagnostic import MacahError, Place
+from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Constant, FunctionName, Object, Scope
 
 NO_FLOAT = "floating point is not supported on this architecture"
@@ -115,9 +116,7 @@ class Storage:
         target = lvalue.type.target
         name = ".".join((lvalue.object.name, *lvalue.path))
         if not isinstance(target, StructType) or lvalue.object.source is None or lvalue.index:
-            hint = f"declare it as an array of known size, '{target} {name.split('.')[-1]}[N]'"
-            message = f"pointer '{name}' cannot be resolved to one array at compile time"
-            raise MacahError(message, where, hint=hint)
+            raise unresolved(name, target, where)
         key = (lvalue.object, lvalue.path)
         if key not in self._pointees:
             self._check_visible(lvalue.object, where)
@@ -165,12 +164,18 @@ class Storage:
             raise MacahError(message, where, hint=hint)
 
 
+def unresolved(name: str, target: CType, where: Place) -> MacahError:
+    """The error for a pointer that the kernel cannot capture."""
+    hint = f"declare it as an array of known size, '{target} {name.split('.')[-1]}[N]'"
+    return MacahError(f"pointer '{name}' cannot be resolved to one array at compile time", where, hint=hint)
+
+
 def stream_of(
     name: str, ctype: StreamType, shape: tuple[int, ...], declared: Place | None, where: Place
 ) -> ir.Stream:
     """The IR's stream for a stream handle, or an array of them."""
     words = []
-    for _, leaf, offset in ctypes.scalar_leaves(ctype.element):
+    for _, leaf, offset in scalar_leaves(ctype.element):
         scalar = integer_type(leaf, name, where)
         words.append(ir.Word(offset, scalar.size, scalar.signed))
     if not words:

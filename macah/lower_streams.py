@@ -11,6 +11,7 @@ from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, convert, index_word, negation
 from macah.lower_base import type_text
 from macah.lower_expressions import Expressions
+from macah.lower_layout import scalar_leaves
 from macah.lower_operators import NOTHING
 from macah.lower_storage import Lvalue, Rvalue, Value, integer_type
 from macah.program import place_of
@@ -98,7 +99,7 @@ class Streams(Expressions):
     def _parts(self, target: Lvalue, element: CType, where: Place) -> list[_Part]:
         parts = []
         leaves = list(_scalars(target))
-        types = [leaf for _, leaf, _ in ctypes.scalar_leaves(element)]
+        types = [leaf for _, leaf, _ in scalar_leaves(element)]
         for part, ctype in zip(leaves, types, strict=True):
             scalar = integer_type(ctype, target.object.name, where)
             leaf = self.storage.leaf(part, where)

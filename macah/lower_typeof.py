@@ -48,9 +48,25 @@ class Analyzer(Constants):
                 return self.type_of(target, scope)
             case c_ast.ExprList(exprs=exprs):
                 return ctypes.decay(self.type_of(exprs[-1], scope))
+            case c_ast.GenericSelection():
+                return self.type_of(self.selected(node, scope), scope)
             case c_ast.FuncCall(name=function, args=args):
                 return self._type_of_call(function, args.exprs if args else [], node, scope)
         raise MacahError("cannot tell the type of this expression", place_of(node))
+
+    def selected(self, node: Any, scope: Scope) -> Any:
+        """The expression that `_Generic` selects."""
+        ctype = ctypes.decay(self.type_of(node.expr, scope))
+        default = None
+        for choice in node.associations:
+            if choice.type is None:
+                default = choice.expr
+            elif ctypes.compatible(self.read_type(choice.type, scope)[0], ctype):
+                return choice.expr
+        if default is None:
+            message = f"'_Generic' selector of type '{ctype}' is not compatible with any association"
+            raise MacahError(message, place_of(node))
+        return default
 
     def _type_of_name(self, name: str, node: Any, scope: Scope) -> CType:
         match scope.find(name):

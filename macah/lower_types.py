@@ -8,8 +8,9 @@ from typing import Any
 from pycparser import c_ast
 
 from macah import ctypes
-from macah.ctypes import ArrayType, CType, FunctionType, Integer, Layout, Pointer, StructType
+from macah.ctypes import ArrayType, CType, FunctionType, Integer, Pointer, StructType
 from macah.diagnostic import MacahError, Place
+from macah.lower_layout import Layout
 from macah.lower_scope import Constant, Scope, Typedef
 from macah.program import place_of
 from macah.syntax import ShiftableDecl, StreamType
@@ -28,6 +29,10 @@ class Types:
 
     def type_of(self, node: Any, scope: Scope) -> CType:
         """The type of an expression."""
+        raise NotImplementedError
+
+    def selected(self, node: Any, scope: Scope) -> Any:
+        """The expression that a `_Generic` selects."""
         raise NotImplementedError
 
     def read_type(self, node: Any, scope: Scope) -> tuple[CType, bool]:

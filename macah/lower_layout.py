@@ -1,0 +1,62 @@
+"""Where the members of structs and the scalars of values stand in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from macah.ctypes import ArrayType, CType, Integer, Member, StructType, align_of, size_of
+
+
+@dataclass(slots=True)
+class Layout:
+    """Places members one after the other, as the x86-64 and aarch64 ABIs do."""
+
+    is_union: bool
+    members: list[Member] = field(default_factory=list)
+    bit: int = 0
+    size: int = 0
+    align: int = 1
+
+    def add(self, name: str, ctype: CType, const: bool = False) -> None:
+        """Place an ordinary member."""
+        align = align_of(ctype)
+        offset = 0 if self.is_union else -(-self.bit // (8 * align)) * align
+        self._placed(Member(name, ctype, offset, const), align, 8 * (offset + (size_of(ctype) or 0)))
+
+    def add_bits(self, name: str, ctype: Integer, width: int, const: bool = False) -> None:
+        """Place a bit-field; one of width 0 ends the storage unit."""
+        unit = 8 * ctype.size
+        start = 0 if self.is_union else self.bit
+        if width == 0 or start // unit != (start + width - 1) // unit:
+            start = -(-start // unit) * unit
+        align = ctype.size if name else 1
+        self._placed(Member(name, ctype, start // unit * ctype.size, const, True), align, start + width)
+
+    def _placed(self, member: Member, align: int, end: int) -> None:
+        self.members.append(member)
+        self.align = max(self.align, align)
+        self.bit = end
+        self.size = max(self.size, -(-end // 8))
+
+    def finish(self, struct: StructType) -> None:
+        """Complete `struct` with what was placed."""
+        struct.members = tuple(m for m in self.members if m.name or not m.bitfield)
+        struct.align = self.align
+        struct.size = -(-self.size // self.align) * self.align
+        struct.complete = True
+
+
+def scalar_leaves(ctype: CType, offset: int = 0) -> Iterator[tuple[tuple[str | int, ...], CType, int]]:
+    """The scalars of a value of `ctype`: the steps to each, by member and index, its type and offset."""
+    match ctype:
+        case StructType():
+            for member in ctype.members:
+                for steps, leaf, at in scalar_leaves(member.type, offset + member.offset):
+                    yield (member.name, *steps), leaf, at
+        case ArrayType(element, length):
+            for i in range(length or 0):
+                for steps, leaf, at in scalar_leaves(element, offset + i * (size_of(element) or 0)):
+                    yield (i, *steps), leaf, at
+        case _:
+            yield (), ctype, offset
