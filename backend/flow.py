@@ -30,7 +30,11 @@ WIDEST = cython.declare(cython.int, 40)
 
 
 def far_to(
-    at: cython.int[::1], links: cython.int[::1], delay: cython.int[::1], start: cython.int[::1], far: cython.int
+    at: cython.int[::1],
+    links: cython.int[::1],
+    delay: cython.int[::1],
+    start: cython.int[::1],
+    far: cython.int,
 ) -> array[int]:
     """The fewest cycles to each resource from any of `start`, walking towards sinks; `start` are entered."""
     size: cython.int = len(delay)
@@ -159,6 +163,7 @@ class Flow:
     start: cython.int[::1]
     used: cython.int[::1]
     toll: cython.double[::1]
+    crossed: cython.int[::1]
     history: cython.double[::1]
     busy: cython.int[::1]
     weary: cython.double[::1]
@@ -221,6 +226,7 @@ class Flow:
         self.start = array("i", start)
         self.used = array("i", [0]) * (t.resources * interval)
         self.toll = array("d", [0.0]) * (t.resources * interval)
+        self.crossed = array("i", [-1]) * (t.resources * interval)
         self.history = array("d", [0.0]) * (t.resources * interval)
         self.busy = array("i", [0]) * (t.units * interval)
         self.weary = array("d", [0.0]) * (t.units * interval)
@@ -380,7 +386,38 @@ class Flow:
 
     @cython.cfunc
     def route(self, e: cython.int) -> cython.bint:
-        """Find a cheapest route for an edge that has none, and claim it.
+        """Find a cheapest route for an edge that has none, and claim it."""
+        # Whether a way comes back to a resource's slot is dear to ask at each step; few ways do.
+        if not self.search(e, False):
+            return False
+        if self.span(e) < self.interval or not self.self_crossing(e):
+            return True
+        self.rip(e)
+        return self.search(e, True)
+
+    @cython.cfunc
+    def self_crossing(self, e: cython.int) -> cython.bint:
+        """Whether a route claims one place for two of its own layers."""
+        base: cython.int = self.done(self.source[e])
+        size: cython.int = self.resources
+        crossing: cython.bint = False
+        k: cython.int
+        s: cython.int
+        at: cython.int
+        for k in range(1, self.length[e] - 1):
+            s = self.steps[e * self.stride + k]
+            at = (s % size) * self.interval + self.slot(base + s // size)
+            if self.used[at] > 1 and self.crossed[at] == e:
+                crossing = True
+            self.crossed[at] = e
+        for k in range(1, self.length[e] - 1):
+            s = self.steps[e * self.stride + k]
+            self.crossed[(s % size) * self.interval + self.slot(base + s // size)] = -1
+        return crossing
+
+    @cython.cfunc
+    def search(self, e: cython.int, wary: cython.bint) -> cython.bint:
+        """Find and claim a route; if `wary`, at the price of the ways that cross themselves.
 
         The search goes back from the operand, layer by layer, until no way to the net's tree can be cheaper
         than the best found. A state's cost is that of what comes after it.
@@ -470,7 +507,12 @@ class Flow:
                     price = own
                     if mark[j] == stamp and price >= cost[j]:
                         continue
-                    if last - there >= interval and self.tree[j] != stamp and self.returns(s, layer, q, there):
+                    if (
+                        wary
+                        and last - there >= interval
+                        and self.tree[j] != stamp
+                        and self.returns(s, layer, q, there)
+                    ):
                         price += 4.0 + 2.0 * self.present
                         if mark[j] == stamp and price >= cost[j]:
                             continue

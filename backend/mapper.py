@@ -19,6 +19,10 @@ ATTEMPTS = 3
 """Attempts at an interval before the next one, at effort 1."""
 
 
+HOPELESS = 8
+"""With so many conflicts left, and one more for every ten operations, other seeds do not help either."""
+
+
 def map_kernel(
     dfg: DFG, fabric: Fabric, options: MapOptions, progress: Callable[[str], None] | None = None
 ) -> Mapping:
@@ -64,8 +68,12 @@ def _map_at(
         start = modulo_schedule(problem, interval, stretch=1 + attempt % 2)
         schedule = Schedule(problem.dfg, interval, tuple(start or earliest_starts(problem, interval)))
         seed = options.seed * 1000003 + interval * 101 + attempt
-        mapping = route(problem, place(problem, schedule, seed, options.effort), seed, options.effort)
-        report(f"II {interval}, attempt {attempt + 1}: {'mapped' if mapping else 'conflicts remain'}")
-        if mapping is not None:
-            return mapping
+        placement = place(problem, schedule, seed, options.effort * (1 + attempt))
+        result = route(problem, placement, seed, options.effort)
+        if isinstance(result, Mapping):
+            report(f"II {interval}, attempt {attempt + 1}: mapped")
+            return result
+        report(f"II {interval}, attempt {attempt + 1}: {result} conflicts remain")
+        if result > HOPELESS + problem.nodes // 10:
+            break
     return None

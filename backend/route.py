@@ -17,12 +17,18 @@ GROWTH = 1.03
 PATIENCE = 400
 """Iterations without a new best number of conflicts, at effort 1, until the attempt is given up."""
 
+WORK = 4_000_000
+"""States visited without a new best number of conflicts, at effort 1, until the attempt is given up."""
+
 SETTLING = 3
 """Iterations in which only routes move, before operations do."""
 
+CROWDED = 8
+"""While more than one edge in so many is in conflict, operations move less often."""
 
-def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0) -> Mapping | None:
-    """A mapping near a placement, or None if the negotiation does not end."""
+
+def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0) -> Mapping | int:
+    """A mapping near a placement, or how many conflicts there still were when they became no fewer."""
     interval = placement.schedule.interval
     streams = [-1] * problem.streams
     for node in problem.dfg.nodes:
@@ -30,50 +36,51 @@ def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0
             streams[node.stream] = placement.unit[node.id]
     banks = [place.bank for place in placement.memory]
     start = placement.schedule.start
-    longest = (
-        max(
-            (start[problem.target[e]] + problem.distance[e] * interval - start[problem.source[e]])
+    longest = max(
+        (
+            start[problem.target[e]] + problem.distance[e] * interval - start[problem.source[e]]
             for e in range(len(problem.source))
-        )
-        if problem.source
-        else 0
+        ),
+        default=0,
     )
     layers = max(longest, 0) + 2 * interval + 24
     flow = Flow(problem, interval, seed, placement.unit, start, streams + banks, layers)
     for n in sorted(range(problem.nodes), key=lambda n: (start[n], n)):
         flow.route_node(n)
-    if not negotiate(flow, int(PATIENCE * effort)):
-        return None
-    return _mapping_of(problem, flow, interval, banks)
+    conflicts = negotiate(flow, len(problem.source), effort)
+    return conflicts if conflicts else _mapping_of(problem, flow, interval, banks)
 
 
-def negotiate(flow: Flow, patience: int) -> bool:
-    """Move routes and operations until nothing conflicts; False when that makes no progress any more."""
-    best, stale, iteration = 1 << 30, 0, 0
+def negotiate(flow: Flow, all_edges: int, effort: float) -> int:
+    """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts there were."""
+    best, iteration = 1 << 30, 0
+    best_iteration, best_work = 0, 0
     while True:
         nodes, edges = flow.survey()
         conflicts = len(nodes) + len(edges)
+        if conflicts < best:
+            best, best_iteration, best_work = conflicts, iteration, flow.spent()
         if conflicts == 0:
-            return True
-        stale = 0 if conflicts < best else stale + 1
-        best = min(best, conflicts)
-        if stale > patience:
-            return False
+            return 0
+        stale = iteration - best_iteration > PATIENCE * effort
+        if stale or flow.spent() - best_work > WORK * effort:
+            return best
         flow.remember(GROWTH)
         for node in _shuffled(flow, nodes):
             if flow.node_state(node):
                 flow.relocate(node)
+        rest = 3 if CROWDED * len(edges) < all_edges else 12
         for edge in _shuffled(flow, edges):
-            _mend(flow, edge, iteration)
+            _mend(flow, edge, rest if iteration >= SETTLING else 0)
         iteration += 1
 
 
-def _mend(flow: Flow, edge: int, iteration: int) -> None:
-    """Route an edge in conflict anew, or move one of its ends."""
+def _mend(flow: Flow, edge: int, rest: int) -> None:
+    """Route an edge in conflict anew or, once in `rest` times, move one of its ends."""
     state = flow.edge_state(edge)
     if state == 0:
         return
-    if state == 2 or (iteration >= SETTLING and flow.pick(3) == 0):
+    if state == 2 or (rest and flow.pick(rest) == 0):
         flow.relocate(flow.end_of(edge, flow.pick(2)))
     else:
         flow.reroute(edge)
