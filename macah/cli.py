@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -173,6 +174,12 @@ def main() -> NoReturn:
     except OSError as error:
         name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         sys.stderr.write(f"macahc: error: {name}{error.strerror or error}\n")
+        sys.exit(1)
+    except Exception as error:
+        if {"-v", "--verbose"} & set(sys.argv):
+            traceback.print_exc()
+        sys.stderr.write(f"macahc: internal error: {type(error).__name__}: {error}\n")
+        sys.stderr.write("macahc: note: this is a mistake in macahc, not in your program; -v shows where\n")
         sys.exit(1)
     sys.exit(0)
 
