@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .fabric import RESULT_FAR, Fabric, Kind, Unit
+from collections.abc import Sequence
+
+from .fabric import Fabric, Kind, Unit
 from .ops import MEMORY_OPS, OPS, WIDE_OPS
 
 
 def check_fabric(fabric: Fabric) -> None:
-    """Assert the invariants of `fabric`; reachability is asserted between all units."""
+    """Assert the invariants of `fabric`, also that every result reaches every operand."""
     assert fabric.width >= 2 and fabric.max_interval >= 1 and fabric.name
     _check_ids(fabric)
     _check_edges(fabric)
@@ -32,6 +34,8 @@ def _check_ids(fabric: Fabric) -> None:
         assert all(0 <= thing.tile < len(fabric.tiles) for thing in group)
         names = [thing.name for thing in group]
         assert len(set(names)) == len(names), "two have one name"
+    for resource in fabric.resources:
+        assert all(0 <= source < len(fabric.resources) for source in resource.sources), resource.name
     places = [(tile.row, tile.column) for tile in fabric.tiles]
     assert len(set(places)) == len(places), "two tiles in one place"
 
@@ -40,7 +44,6 @@ def _check_edges(fabric: Fabric) -> None:
     for resource in fabric.resources:
         name = resource.name
         assert len(set(resource.sources)) == len(resource.sources), f"{name} selects a resource twice"
-        assert all(0 <= source < len(fabric.resources) for source in resource.sources), name
         kinds = {fabric.resources[source].kind for source in resource.sources}
         assert Kind.OPERAND not in kinds, f"{name} reads an operand"
         if resource.kind is Kind.RESULT:
@@ -96,8 +99,21 @@ def _check_wires(fabric: Fabric) -> None:
 
 
 def _check_reachability(fabric: Fabric) -> None:
-    for unit in fabric.units:
-        if not any(unit.results.values()):
-            continue
-        for other, distance in zip(fabric.units, fabric.distances[unit.id], strict=True):
-            assert distance < RESULT_FAR, f"no way from {unit.name} to {other.name}"
+    """Every result reaches every operand: all of them are connected through one register."""
+    pivot = next(resource.id for resource in fabric.resources if resource.kind is Kind.REGISTER)
+    before = _closure(pivot, [resource.sources for resource in fabric.resources])
+    after = _closure(pivot, fabric.sinks)
+    for resource in fabric.resources:
+        name = f"{resource.name} (from {fabric.resources[pivot].name})"
+        assert resource.kind is not Kind.RESULT or resource.id in before, f"no way from {name}"
+        assert resource.kind is not Kind.OPERAND or resource.id in after, f"no way to {name}"
+
+
+def _closure(start: int, edges: Sequence[tuple[int, ...]]) -> set[int]:
+    found, waiting = {start}, [start]
+    for here in waiting:
+        for there in edges[here]:
+            if there not in found:
+                found.add(there)
+                waiting.append(there)
+    return found
