@@ -58,6 +58,9 @@ class Calls(Functions):
         if name in _HOST_ONLY:
             hint = "call it outside the kernel block"
             return MacahError(f"'{name}' cannot be called in a kernel", where, hint=hint)
+        if function is None and name.startswith("__builtin_"):
+            message = f"built-in function '{name}' is not supported in a kernel"
+            return MacahError(message, where, hint="write it in C")
         if function is None:
             guess = self.scope.guess(name)
             return MacahError(f"implicit declaration of function '{name}'{guess}", where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from pycparser import c_ast
@@ -20,6 +21,8 @@ from macah.program import place_of
 
 # Up to so many scalars are set to zero one by one where an initialiser leaves them out.
 _FEW = 64
+# So many scalars are not looked at one by one.
+_MANY = 4096
 
 
 class Locals(Calls):
@@ -141,9 +144,9 @@ class Locals(Calls):
 
     def _clear(self, whole: Lvalue, items: list[Item], where: Place) -> None:
         given = {item.steps for item in items}
-        leaves = [steps for steps, _, _ in scalar_leaves(whole.type)]
+        leaves = [steps for steps, _, _ in islice(scalar_leaves(whole.type), _MANY)]
         missing = [s for s in leaves if not any(s[:n] in given for n in range(len(s) + 1))]
-        if len(missing) > _FEW:
+        if len(missing) > _FEW or len(leaves) == _MANY:
             self._zero(whole, where)
             return
         for steps in missing:

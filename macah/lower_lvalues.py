@@ -187,7 +187,10 @@ class Lvalues(Base):
         """Makes a local pointer point into an array: always the same one, at any place of it."""
         assert isinstance(target.type, Pointer), target
         name = target.object.name
-        if target.object.source is not None or target.index:
+        if target.index:
+            message = f"array of pointers '{name}' is not supported in a kernel"
+            raise MacahError(message, where, hint="use one array and an index")
+        if target.object.source is not None:
             message = f"pointer '{name}' cannot be assigned in a kernel"
             raise MacahError(message, where, hint="use a pointer declared in the kernel block, or an index")
         if not compatible(target.type.target, value.target.type):

@@ -283,4 +283,5 @@ def _refused(node: Any, where: Place) -> MacahError:
             return MacahError("a kernel block inside a kernel block", where)
         case _:
             hint = "put the label directly into the block of the 'switch'"
-            return MacahError("a 'case' or 'default' label nested in another statement", where, hint=hint)
+            message = "a 'case' or 'default' label that is not directly in the block of a 'switch'"
+            return MacahError(message, where, hint=hint)

@@ -203,6 +203,29 @@ def test_a_moving_pointer_is_a_place_in_its_array() -> None:
     )
 
 
+def test_a_returned_pointer_is_a_place_that_may_differ() -> None:
+    before = "static int *pick(int *a, int c) { if (c) return a + 1; return a + c * 2 + 3; }"
+    kernel = lowered(
+        f"{before} void f(int a[8], int n, int m) {{ kernel {{ m = *pick(a, n) * pick(a, 0)[1]; }} }}"
+    )
+    assert run_kernel(kernel, {"n": 5}, {"a": range(1, 9)}).scalars["m"] == 2 * 5
+
+
+def test_a_struct_with_streams_is_passed_by_value() -> None:
+    text = """struct io { int stream in, out[2]; int k; };
+    static void work(struct io io) { int x; x <? io.in; io.k += x; io.out[1] <! io.k; }
+    void f(struct io *c) { kernel { work(*c); work(*c); } }"""
+    kernel = lowered(text)
+    run = run_kernel(kernel, {"c.k": 100}, inputs={"c.in": [(1,), (2,)]})
+    assert run.outputs == {"c.out[1]": [(101,), (102,)]}
+    assert [s.source for s in kernel.streams] == ["(*c).in", "(*c).out[{0}]"]
+
+
+def test_a_shiftable_parameter_is_the_callers_array() -> None:
+    before = "static void push(int w[^4^], int v) { w >>= 1; w[0] = v; }"
+    assert body("push(a[n], n);", "int a[2][^4^], int n", before) == "v = n\na[n] shift 1\na[n][0] = v"
+
+
 # --- Streams and shifts
 
 

@@ -9,9 +9,16 @@ import pytest
 
 from macah.diagnostic import Diagnostic, MacahError
 from macah.lower import lower
-from macah.program import read_program
+from macah.program import parse_program, read_program
 
 CASES = sorted((Path(__file__).parent.parent / "cases" / "errors").glob("*.macah"))
+
+
+def errors_of(text: str) -> list[Diagnostic]:
+    program = parse_program(text, Path("t.macah"))
+    with pytest.raises(MacahError) as caught:
+        lower(program, program.kernels[0])
+    return list(caught.value.diagnostics)
 
 
 def found_in(path: Path) -> list[Diagnostic]:
@@ -35,3 +42,26 @@ def test_each_mistake_is_reported_at_its_line(path: Path) -> None:
     assert found.keys() == expected.keys()
     for number, text in expected.items():
         assert text in found[number], number
+
+
+def test_an_error_in_a_function_tells_how_the_kernel_gets_there() -> None:
+    text = """static int inner(int n) { return missing(n); }
+static int outer(int n) { return inner(n) + 1; }
+void f(int n) { kernel { n = outer(n); n = outer(2); } }
+"""
+    (found,) = errors_of(text)
+    assert [(note.message, note.where and note.where.line) for note in found.notes] == [
+        ("'inner' is called here", 2),
+        ("'outer' is called here", 3),
+    ]
+
+
+def test_a_second_place_is_a_note() -> None:
+    (found,) = errors_of("void f(void) { kernel { int a;\nint a; } }")
+    assert found.notes[0].message == "previous declaration of 'a' was here"
+    assert found.notes[0].where is not None and found.notes[0].where.line == 1
+
+
+def test_a_pointer_parameter_gets_the_hint_to_give_its_size() -> None:
+    (found,) = errors_of("void f(short *data, int n) { kernel { n = data[3]; } }")
+    assert found.hint == "declare it as an array of known size, 'short data[N]'"
