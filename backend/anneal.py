@@ -3,8 +3,8 @@
 
 A move gives a node another unit and start, or a whole group (a stream, an array) another home. A node
 in the way takes the place that became free. Costs are integers in hundredths of a cycle: the length of each
-edge's shortest way, a tenth of what it has to wait besides, a quarter of each value's life, and a price for each
-lacking cycle and shared slot.
+edge's shortest way, a tenth of what it has to wait besides, a quarter of each value's life, and a price for
+each lacking cycle and shared slot.
 
 Compiled by Cython, or run as it is: both give the same result.
 """

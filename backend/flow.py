@@ -2,8 +2,8 @@
 """Routes through the time-expanded resource graph, and the negotiation's state.
 
 A *net* is one output of one node. A route's *layer* counts cycles since the net's result is there. The slot
-of a resource may hold one (net, layer); more is a conflict, whose price grows. As each edge of the graph takes 0
-or 1 cycles, a route of known length is a dynamic program over layers.
+of a resource may hold one (net, layer); more is a conflict, whose price grows. As each edge of the graph
+takes 0 or 1 cycles, a route of known length is a dynamic program over layers.
 
 Compiled by Cython, or run as it is: both give the same result.
 """

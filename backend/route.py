@@ -52,7 +52,7 @@ def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0
 
 
 def negotiate(flow: Flow, all_edges: int, effort: float) -> int:
-    """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts there were."""
+    """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
     best, iteration = 1 << 30, 0
     best_iteration, best_work = 0, 0
     while True:

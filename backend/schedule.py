@@ -21,6 +21,9 @@ from .mapping import Schedule
 TRIES = 12
 """How often, in the mean, each operation may be scheduled."""
 
+PUSHY = 4
+"""After so many tries an operation takes the first cycle it can have, so that groups can close ranks."""
+
 
 class _Table:
     """The modulo reservation table: what may issue in each slot, by Hall's condition over unit classes."""
@@ -82,10 +85,18 @@ def modulo_schedule(problem: Problem, interval: int, stretch: int = 0) -> list[i
     arcs = delays(problem)
     if stretch:
         arcs = _stretched(problem, arcs, stretch)
-    if longest_paths(problem.nodes, arcs, interval)[1]:
+    earliest, cycle = longest_paths(problem.nodes, arcs, interval)
+    if cycle:
         return None
     back = [Delay(a.target, a.source, a.distance, a.cycles) for a in arcs]
     height = longest_paths(problem.nodes, back, interval)[0]
+    # What much depends on goes first; where that runs in circles, what can start early does.
+    by_height = _iterate(problem, arcs, interval, [-h for h in height])
+    return by_height or _iterate(problem, arcs, interval, earliest)
+
+
+def _iterate(problem: Problem, arcs: list[Delay], interval: int, rank: list[int]) -> list[int] | None:
+    """Schedule by rank, dropping what is in the way, until all is scheduled or the budget is spent."""
     into: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
     out: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
     for a in arcs:
@@ -94,8 +105,8 @@ def modulo_schedule(problem: Problem, interval: int, stretch: int = 0) -> list[i
     table = _Table(problem, interval)
     start: list[int | None] = [None] * problem.nodes
     last = [-1] * problem.nodes
-    queue = [(-height[n], n) for n in range(problem.nodes)]
-    queue.sort()
+    tries = [0] * problem.nodes
+    queue = sorted((rank[n], n) for n in range(problem.nodes))
     budget = TRIES * problem.nodes + 1
     while queue:
         _, n = heappop(queue)
@@ -107,17 +118,18 @@ def modulo_schedule(problem: Problem, interval: int, stretch: int = 0) -> list[i
         low = max((t + gap for p, gap in into[n] if p != n and (t := start[p]) is not None), default=0)
         low = max(low, 0)
         at = next((t for t in range(low, low + interval) if table.free(n, t)), None)
-        if at is None:
+        tries[n] += 1
+        if at is None or (tries[n] > PUSHY and at > low > last[n]):
             at = max(low, last[n] + 1)
             for w in list(table.held[at % interval]):
                 if not table.free(n, at) and _compete(problem, n, w):
-                    _drop(problem, table, start, queue, height, w)
+                    _drop(problem, table, start, queue, rank, w)
         start[n] = last[n] = at
         table.add(n, at)
         for c, gap in out[n]:
             begun = start[c]
             if c != n and begun is not None and at + gap > begun:
-                _drop(problem, table, start, queue, height, c)
+                _drop(problem, table, start, queue, rank, c)
     return [t for t in start if t is not None]
 
 
@@ -148,7 +160,7 @@ def _drop(
     table: _Table,
     start: list[int | None],
     queue: list[tuple[int, int]],
-    height: list[int],
+    rank: list[int],
     node: int,
 ) -> None:
     """Unschedule a node."""
@@ -156,4 +168,4 @@ def _drop(
     assert cycle is not None
     table.add(node, cycle, -1)
     start[node] = None
-    heappush(queue, (-height[node], node))
+    heappush(queue, (rank[node], node))

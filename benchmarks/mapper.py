@@ -3,8 +3,8 @@
     python benchmarks/mapper.py [--fabric NAME ...] [--only TEXT] [--seed N] [--seeds N] [--generated]
 
 The graphs of published mapping tools are read from ../shared/data/dfgs when that folder is there. Their
-operations are all taken as arithmetic of latency 1; graphs with more than three inputs at a node are named and
-left out.
+operations are all taken as arithmetic of latency 1; graphs with more than three inputs at a node are named
+and left out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def published() -> tuple[list[DFG], list[str]]:
 def _read(path: Path) -> DFG | None:
     data = json.loads(path.read_text())
     ids = {node["id"]: k for k, node in enumerate(data["nodes"])}
-    inputs: list[list[Operand]] = [[] for _ in ids]
+    inputs: list[list[Operand]] = [[] for _ in data["nodes"]]
     orders = []
     for edge in data["edges"]:
         source, target, distance = ids[edge["src"]], ids[edge["dst"]], edge["distance"]
@@ -87,7 +87,9 @@ def measure(dfg: DFG, fabric: Fabric, seed: int) -> tuple[int, int | None, float
 
 def main() -> None:
     """Measure and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--fabric", action="append", help="only on this fabric (may be repeated)")
     parser.add_argument("--only", default="", help="only graphs whose name contains this")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,0 +1,115 @@
+"""Whole mappings: at the bound where that is known to be possible, always checked, always the same."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from graphs import Builder, fir, layered, matmul, random_graph, sad
+
+import backend
+from arch.describe import load_fabric
+from backend.check import check_mapping
+from backend.dfg import Const, Use
+from backend.mapper import map_kernel
+from backend.mapping import DoesNotFit, MapOptions, Shortage
+from backend.show import show_mapping
+
+SMALL, LARGE = load_fabric("grid4x4"), load_fabric("grid8x8")
+
+
+def test_the_filter_starts_an_iteration_in_every_cycle() -> None:
+    assert map_kernel(fir(), LARGE, MapOptions()).interval == 1
+
+
+def test_sums_of_differences_reach_the_bound_on_the_large_grid() -> None:
+    assert map_kernel(sad(), LARGE, MapOptions()).interval == 2
+
+
+def test_a_matrix_product_reaches_the_bound_on_the_large_grid() -> None:
+    assert map_kernel(matmul(), LARGE, MapOptions()).interval == 1
+
+
+def test_two_hundred_operations_fill_a_small_grid() -> None:
+    assert map_kernel(layered(200, 1), SMALL, MapOptions()).interval == 13
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_kernels_are_mapped_near_their_bound(seed: int) -> None:
+    dfg = random_graph(seed, 40 + 5 * seed, streams=1 + seed % 3, memories=seed % 4)
+    lines: list[str] = []
+    mapping = map_kernel(dfg, SMALL, MapOptions(seed=seed), lines.append)
+    check_mapping(mapping)
+    assert mapping.interval <= 24
+    assert lines[-1].endswith("mapped")
+
+
+def test_the_seed_decides_the_mapping() -> None:
+    dfg = random_graph(3, 40)
+    first, second = (map_kernel(dfg, SMALL, MapOptions(seed=4)) for _ in range(2))
+    assert first == second
+    assert show_mapping(first) == show_mapping(second)
+    assert map_kernel(dfg, SMALL, MapOptions(seed=5)) != first
+
+
+def test_a_bound_above_the_limit_is_refused_with_the_recurrence() -> None:
+    b = Builder("slow")
+    b.counter(9)
+    first = b.add("add", Const(1), Const(1))
+    last = first
+    for _ in range(5):
+        last = b.add("add", last, Const(1))
+    b.patch(first, 0, Use(last, 1))
+    with pytest.raises(DoesNotFit) as caught:
+        map_kernel(b.build(), SMALL, MapOptions(max_interval=4))
+    assert caught.value.shortage is Shortage.INTERVAL
+    assert (caught.value.needed, caught.value.available) == (6, 4)
+    assert set(caught.value.nodes) == set(range(first, last + 1))
+
+
+def test_a_limit_that_leaves_no_room_to_route_is_refused() -> None:
+    with pytest.raises(DoesNotFit) as caught:
+        map_kernel(matmul(), SMALL, MapOptions(max_interval=1, effort=0.4))
+    assert caught.value.shortage is Shortage.ROUTES
+
+
+def test_the_text_names_units_slots_and_ways() -> None:
+    mapping = map_kernel(fir(2), SMALL, MapOptions())
+    text = show_mapping(mapping)
+    assert text.startswith("mapping fir2 on grid4x4: interval 1,")
+    assert "recv in" in text
+    assert text.count(" -> ") == len(mapping.routes) + 1
+
+
+@pytest.fixture
+def uncompiled() -> Iterator[dict[str, ModuleType]]:
+    """The back end again, with its hot modules as plain Python."""
+    names = ["flow", "anneal", "flat", "bound", "schedule", "place", "route", "check", "mapper"]
+    saved = {f"backend.{n}": sys.modules.pop(f"backend.{n}", None) for n in names}
+    kept = {n: getattr(backend, n, None) for n in names}
+    fresh: dict[str, ModuleType] = {}
+    for name in names:
+        path = Path(backend.__file__).with_name(name + ".py")
+        spec = importlib.util.spec_from_file_location(f"backend.{name}", path)
+        assert spec is not None and spec.loader is not None
+        fresh[name] = importlib.util.module_from_spec(spec)
+        sys.modules[f"backend.{name}"] = fresh[name]
+        spec.loader.exec_module(fresh[name])
+    yield fresh
+    for name in names:
+        sys.modules.pop(f"backend.{name}")
+        module = saved[f"backend.{name}"]
+        if module is not None:
+            sys.modules[f"backend.{name}"] = module
+            setattr(backend, name, kept[name])
+
+
+def test_compiled_and_plain_python_agree(uncompiled: dict[str, ModuleType]) -> None:
+    assert uncompiled["flow"].__file__.endswith("flow.py")
+    options = MapOptions(seed=2, effort=0.2)
+    for dfg in (random_graph(1, 24), fir(4)):
+        assert uncompiled["mapper"].map_kernel(dfg, SMALL, options) == map_kernel(dfg, SMALL, options)
