@@ -22,19 +22,60 @@ static size_t capacity, used;
 static struct piece *pieces[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void *map_new(int *fd) {
+  *fd = memfd_create("macah-arena", MFD_CLOEXEC);
+  if (*fd < 0) return MAP_FAILED;
+  if (ftruncate(*fd, (off_t)capacity) < 0) {
+    close(*fd);
+    return MAP_FAILED;
+  }
+  void *memory = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
+  if (memory == MAP_FAILED) close(*fd);
+  return memory;
+}
+
+/* fork() gives the child the streams as they are, and its own from then on: the copy is made before, so
+ * that the parent cannot change what the child gets. Where there is no memory for it, the child ends. */
+static int copy_fd = -1;
+
+static void before_fork(void) {
+  pthread_mutex_lock(&lock);
+  copy_fd = memfd_create("macah-arena", MFD_CLOEXEC);
+  const char *next = (const char *)macah_arena, *end = next + used;
+  while (copy_fd >= 0 && next < end) {
+    ssize_t written = write(copy_fd, next, (size_t)(end - next));
+    if (written < 0 && errno != EINTR) break;
+    if (written > 0) next += written;
+  }
+}
+
+static void after_fork_in_parent(void) {
+  close(copy_fd);
+  pthread_mutex_unlock(&lock);
+}
+
+static void after_fork_in_child(void) {
+  int flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+  if (copy_fd < 0 || ftruncate(copy_fd, (off_t)capacity) < 0 ||
+      mmap(macah_arena, capacity, PROT_READ | PROT_WRITE, flags, copy_fd, 0) == MAP_FAILED)
+    macah_die("cannot get shared memory after fork(): %s", strerror(errno));
+  close(macah_arena_fd);
+  macah_arena_fd = copy_fd;
+  pthread_mutex_unlock(&lock);
+}
+
 /* Before any constructor of the program. */
 __attribute__((constructor(101))) static void reserve(void) {
-  macah_arena_fd = memfd_create("macah-arena", MFD_CLOEXEC);
-  if (macah_arena_fd < 0) macah_die("cannot get shared memory: %s", strerror(errno));
   void *memory = MAP_FAILED;
-  for (capacity = (size_t)1 << 36; memory == MAP_FAILED && capacity >= (size_t)1 << 24; capacity /= 2)
-    if (ftruncate(macah_arena_fd, (off_t)capacity) == 0)
-      memory = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, macah_arena_fd, 0);
+  for (size_t size = (size_t)1 << 36; memory == MAP_FAILED && size >= (size_t)1 << 24; size /= 2) {
+    capacity = size;
+    memory = map_new(&macah_arena_fd);
+  }
   if (memory == MAP_FAILED) macah_die("cannot get shared memory: %s", strerror(errno));
-  capacity *= 2; /* the step of the round that succeeded */
   macah_arena = memory;
   macah_arena->capacity = capacity;
   used = (sizeof *macah_arena + 63) & ~(size_t)63;
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 static int size_class(size_t size) { return size <= 64 ? 6 : 64 - __builtin_clzll(size - 1); }

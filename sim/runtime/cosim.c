@@ -31,6 +31,17 @@ __attribute__((constructor)) static void prepare_statistics(void) {
   if (wanted && *wanted && strcmp(wanted, "0") != 0) atexit(show_statistics);
 }
 
+/* After fork(), the simulators are the parent's. */
+static void forget_simulators(void) {
+  for (unsigned k = 0; pools && k < macah_kernel_count; k++) {
+    for (struct macah_simulator *s = pools[k].idle; s; s = s->next) close(s->socket);
+    pools[k] = (struct pool){0};
+  }
+  simulators = 0;
+}
+
+__attribute__((constructor)) static void prepare_fork(void) { pthread_atfork(NULL, NULL, forget_simulators); }
+
 static size_t word_count(const struct macah_kernel *kernel) {
   size_t words = (size_t)kernel->live_ins + kernel->live_outs;
   for (uint32_t m = 0; m < kernel->memories; m++) words += kernel->memory[m].words;
@@ -59,11 +70,7 @@ static struct macah_simulator *take_simulator(unsigned k) {
   else
     simulators++;
   pthread_mutex_unlock(&lock);
-  if (simulator) {
-    if (simulator->execution->host != (uint32_t)getpid())
-      macah_die("kernel '%s': a process made by fork() cannot use the kernels of its parent", macah_kernels[k].name);
-    return simulator;
-  }
+  if (simulator) return simulator;
   if (number >= MACAH_SIMULATORS)
     macah_die("kernel '%s': more than %d simulators are needed at once", macah_kernels[k].name, MACAH_SIMULATORS);
   return new_simulator(&macah_kernels[k], number);

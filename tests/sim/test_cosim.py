@@ -260,3 +260,24 @@ def test_two_readers_of_one_stream_share_its_elements(program: Builder) -> None:
       printf("%lld %d", sum - (long long)N * (N + 1) / 2, sum - rest == live_out[0]);
     }"""
     assert run(program(FEED + main, scale())).stdout == "0 1"
+
+
+def test_fork_gives_the_child_streams_and_simulators_of_its_own(program: Builder) -> None:
+    main = """
+    #include <sys/wait.h>
+    #include <unistd.h>
+    int main(void) {
+      long long t;
+      macah_stream *s = macah_stream_create(4, 8);
+      int x = 1, status;
+      macah_send(s, &x);
+      scaled(3, 1, &t);
+      pid_t child = fork();
+      for (int i = 0; i < 3; i++) macah_send(s, &(int){child ? 2 : 3});
+      unsigned sum = scaled(10, 2, &t);
+      for (x = 0; macah_try_receive(s, &x);) sum += x;
+      if (!child) _exit((int)(sum + t));
+      wait(&status);
+      printf("%d %d", (int)(sum + t), WEXITSTATUS(status));
+    }"""
+    assert run(program(FEED + main, scale())).stdout == f"{55 + 110 + 7} {55 + 110 + 10}"
