@@ -69,6 +69,8 @@ class Base:
         # What local pointers point into; parameters that stand for a variable of the caller.
         self.pointers: dict[tuple[Object, tuple[str, ...]], Lvalue] = {}
         self.aliases: dict[Object, Lvalue] = {}
+        # Variables of the compiler's own that are 0 or 1.
+        self.flags: set[ir.Variable] = set()
         # The functions being lowered, with the places that call them.
         self.chain: list[tuple[FunctionName, Place]] = []
         # Whether a receive can find its stream closed.
@@ -148,6 +150,12 @@ class Base:
     def variable(self, name: str, bits: int, where: Place) -> ir.Variable:
         """A variable of the compiler's own."""
         return ir.Variable(name, bits, where)
+
+    def flag(self, name: str, where: Place) -> ir.Variable:
+        """A variable of the compiler's own that is 0 or 1."""
+        variable = self.variable(name, 32, where)
+        self.flags.add(variable)
+        return variable
 
     def keep(self, expr: ir.Expr, name: str, where: Place) -> ir.Expr:
         """The value that `expr` has now, whatever is assigned later."""

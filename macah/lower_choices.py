@@ -31,7 +31,7 @@ class Choices(Operators):
             return Rvalue(ctypes.INT, second)
         if not effects:
             return Rvalue(ctypes.INT, apply("and" if op == "&&" else "or", first, second))
-        result = self.variable("and" if op == "&&" else "or", 32, where)
+        result = self.flag("and" if op == "&&" else "or", where)
         self.emit(ir.Assign(result, first, where))
         effects.append(ir.Assign(result, second, where))
         then, orelse = (effects, []) if op == "&&" else ([], effects)

@@ -25,7 +25,8 @@ class Operators(Lvalues):
         """1 if the value of an expression is not 0, else 0."""
         value = self.rvalue(node)
         if isinstance(value, Rvalue) and isinstance(value.type, Integer):
-            return truth(value.expr)
+            is_flag = isinstance(value.expr, ir.Read) and value.expr.variable in self.flags
+            return value.expr if is_flag or value.type.is_bool else truth(value.expr)
         if isinstance(value, Reference):
             return ir.TRUE
         message = f"used a value of type '{type_text(value)}' where a number is required"

@@ -174,7 +174,7 @@ class Streams(Expressions):
     def ended(self, node: Any) -> Value:
         """`pstream_ended(s)`."""
         stream, index, _ = self.stream(node)
-        target = self.variable("ended", 32, place_of(node))
+        target = self.flag("ended", place_of(node))
         self.emit(ir.Ended(stream, index, target, where=place_of(node)))
         return Rvalue(ctypes.INT, ir.Read(target))
 

@@ -118,7 +118,7 @@ def test_effects_behind_and_happen_only_if_it_gets_there() -> None:
             "  n'2 = n",
             "  n = (n'2 + 1)",
             "  and = (n'2 < 9)",
-            "if (and != 0):",
+            "if and:",
             "  n = 2",
         ]
     )
