@@ -131,11 +131,23 @@ def _arithmetic(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds) ->
             return Apply("shr", (a, Const(c.bit_length() - 1)), bits)
         case "urem", (a, Const(c)) if c & (c - 1) == 0 and c:
             return fold_apply("and", (a, Const(c - 1, bits)), bits, predicate)
+        case (("sdiv" | "srem"), (a, Const(c))) if c & (c - 1) == 0 and 0 < c < 1 << (bits - 1):
+            return _signed_division(op, a, c, bits)
         case _, (a, b) if same(a, b):
             if op in _IDEMPOTENT:
                 return a
             return Const(0, bits) if op in ("sub", "xor", "absdiff") else None
     return _boolean(op, args, predicate) if bits == 32 else None
+
+
+def _signed_division(op: str, a: Expr, c: int, bits: int) -> Expr:
+    """By a power of two, towards zero: a negative dividend is raised by c - 1 first."""
+    sign = Apply("sar", (a, Const(bits - 1)), bits)
+    raised = Apply("add", (a, Apply("and", (sign, Const(c - 1, bits)), bits)), bits)
+    if op == "sdiv":
+        return Apply("sar", (raised, Const(c.bit_length() - 1)), bits)
+    whole = Apply("and", (raised, Const((1 << bits) - c, bits)), bits)
+    return Apply("sub", (a, whole), bits)
 
 
 def _times(a: Expr, c: int, bits: int) -> Expr | None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from backend.dfg import DFG, Const, LiveIn, Memory, Node, Operand, Order, Place, StreamPort, Use, check_dfg
 from macah import ir
 from macah.balance import balance
+from macah.congruence import congruent
 from macah.fold import predicates
 from macah.fuse import fuse
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
@@ -26,15 +27,17 @@ from macah.walk import arrays_written, children, statements, written
 def build_dfg(kernel: ir.Kernel) -> DFG:
     """The dataflow graph of a kernel in its final form."""
     leading, loop = split_kernel(kernel)
-    invariants: dict[Variable, Const | LiveIn] = {}
+    alive = Variable("alive")
+    logical = predicates(kernel) | {alive}
+    known: dict[Variable, Const | LiveIn | Before] = {}
     while True:
-        builder = _Builder(kernel, leading, loop, predicates(kernel), invariants)
+        builder = _Builder(kernel, leading, loop, alive, logical, known)
         found = builder.run()
         if not found:
             dfg = builder.result()
             check_dfg(dfg)
             return dfg
-        invariants |= found
+        known |= found
 
 
 def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
@@ -90,15 +93,16 @@ class _Builder:
         kernel: ir.Kernel,
         leading: Body,
         loop: ir.DoWhile,
+        alive: Variable,
         logical: frozenset[Variable],
-        invariants: Mapping[Variable, Const | LiveIn],
+        known: Mapping[Variable, Const | LiveIn | Before],
     ) -> None:
         self.kernel = kernel
         self.loop = loop
-        self.alive = Variable("alive")
-        self.graph = Graph(logical | {self.alive})
-        self.invariants = invariants
-        self.changing = (written(loop.body) | {self.alive}) - invariants.keys()
+        self.alive = alive
+        self.graph = Graph(logical)
+        self.known = known
+        self.changing = (written(loop.body) | {self.alive}) - known.keys()
         self.names: dict[object, str] = {}
         for name, capture in host_names(kernel).items():
             thing = capture.what if isinstance(capture, ir.Capture) else capture.stream
@@ -149,8 +153,11 @@ class _Builder:
     def read(self, variable: Variable) -> Value:
         if variable in self.values:
             return self.values[variable]
-        if variable in self.invariants:
-            return self.invariants[variable]
+        while variable in self.known:
+            known = self.known[variable]
+            if not isinstance(known, Before):
+                return known
+            variable = known.variable
         return Before(variable) if variable in self.changing else self.before_loop(variable)
 
     def value(self, expr: Expr) -> Value:
@@ -246,8 +253,8 @@ class _Builder:
         self.operations.setdefault(port, []).append(node)
         return Use(node)
 
-    def run(self) -> dict[Variable, Const | LiveIn]:
-        """Execute the body; returns variables that turn out never to change."""
+    def run(self) -> dict[Variable, Const | LiveIn | Before]:
+        """Execute the body; returns which variables never change, or are always as another."""
         for stmt in self.loop.body:
             self.where = stmt.where
             self.statement(stmt)
@@ -267,7 +274,10 @@ class _Builder:
         self.values[self.alive] = goes_on
         final = {variable: self.values[variable] for variable in self.changing if variable in self.values}
         self.recurrences = Recurrences(self.graph, self.initial, final)
-        return self.recurrences.invariants()
+        invariants = self.recurrences.invariants()
+        if invariants:
+            return {**invariants}
+        return {v: Before(other) for v, other in congruent(self.graph, self.initial, final).items()}
 
     def statement(self, stmt: Stmt) -> None:
         match stmt:
