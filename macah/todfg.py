@@ -9,19 +9,22 @@ one before was alive and went on. `alive` depends on the loop's condition alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from backend.dfg import DFG, Const, LiveIn, Memory, Node, Operand, Order, Place, StreamPort, Use, check_dfg
+from backend.dfg import DFG, Const, LiveIn, Memory, Order, Place, StreamPort, Use, check_dfg
 from macah import ir
 from macah.balance import balance
+from macah.compact import compacted, live_ins_of, positions
 from macah.congruence import congruent
 from macah.fold import predicates
 from macah.fuse import fuse
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
+from macah.names import host_names as host_names
+from macah.names import unused_name
 from macah.orders import Access, memory_orders, stream_orders
-from macah.walk import arrays_written, children, statements, written
+from macah.walk import arrays_written, children, written
 
 
 def build_dfg(kernel: ir.Kernel) -> DFG:
@@ -49,40 +52,6 @@ def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
             assert all(isinstance(s, ir.Assign) and isinstance(s.value, ir.Const | Read) for s in leading)
             return leading, stmt
     return (), ir.DoWhile(kernel.body, ir.FALSE, where=kernel.where)
-
-
-def host_names(kernel: ir.Kernel) -> dict[str, ir.Capture | ir.StreamCapture]:
-    """What the names in the graph (live-ins, live-outs, memories, streams) are captured from."""
-    names: dict[str, ir.Capture | ir.StreamCapture] = {}
-    for capture in kernel.captured:
-        names[_unused(capture.what.name, names)] = capture
-    for stream in kernel.streams:
-        names[_unused(stream.stream.name, names)] = stream
-    for stream in _both_ways(kernel):
-        names[_unused(f"{stream.stream.name}_sent", names)] = stream
-    return names
-
-
-def _both_ways(kernel: ir.Kernel) -> list[ir.StreamCapture]:
-    """The streams that the kernel sends to and receives from: these have two ports."""
-    received, sent = set[Stream](), set[Stream]()
-    for stmt in statements(kernel.body):
-        match stmt:
-            case ir.Receive() | ir.Ended():
-                received.add(stmt.stream)
-            case ir.Send() | ir.Close():
-                sent.add(stmt.stream)
-            case _:
-                pass
-    return [c for c in kernel.streams if c.stream in received and c.stream in sent]
-
-
-def _unused(name: str, taken: Mapping[str, object]) -> str:
-    number, unique = 1, name
-    while unique in taken:
-        number += 1
-        unique = f"{name}_{number}"
-    return unique
 
 
 class _Builder:
@@ -338,11 +307,11 @@ class _Builder:
         for accesses in self.accesses.values():
             needed = [replace(access, node=new[access.node]) for access in accesses if access.node in new]
             orders += memory_orders(needed)
-        live_ins = _positions(operand.index for operand in _live_ins(nodes))
-        memories = _positions(node.memory for node in nodes if node.memory is not None)
+        live_ins = positions(operand.index for operand in live_ins_of(nodes))
+        memories = positions(node.memory for node in nodes if node.memory is not None)
         return DFG(
             self.kernel.name,
-            tuple(_renumber(node, live_ins, memories) for node in nodes),
+            tuple(compacted(node, live_ins, memories) for node in nodes),
             tuple(orders),
             tuple(self.port(stream, sends) for stream, sends in self.ports),
             tuple(self.describe(array) for array, m in self.memories.items() if m in memories),
@@ -358,34 +327,8 @@ class _Builder:
     def describe(self, array: Array) -> Memory:
         capture = self.captured.get(array)
         if array not in self.names:
-            self.names[array] = _unused(array.name, self.taken)
+            self.names[array] = unused_name(array.name, self.taken)
             self.taken[self.names[array]] = None
         into = capture is not None and capture.into
         out = capture is not None and capture.out and array in self.stored
         return Memory(self.names[array], array.size, into, out, array.initial)
-
-
-def _live_ins(nodes: Iterable[Node]) -> Iterator[LiveIn]:
-    for node in nodes:
-        for operand in node.operands:
-            found = operand.initial if isinstance(operand, Use) and operand.distance else operand
-            if isinstance(found, LiveIn):
-                yield found
-
-
-def _positions(numbers: Iterable[int]) -> dict[int, int]:
-    """New numbers, without gaps, for those that occur."""
-    return {number: position for position, number in enumerate(sorted(set(numbers)))}
-
-
-def _renumber(node: Node, live_ins: Mapping[int, int], memories: Mapping[int, int]) -> Node:
-    def leaf(value: Const | LiveIn) -> Const | LiveIn:
-        return LiveIn(live_ins[value.index]) if isinstance(value, LiveIn) else value
-
-    def operand(old: Operand) -> Operand:
-        if not isinstance(old, Use):
-            return leaf(old)
-        return replace(old, initial=leaf(old.initial)) if old.distance else old
-
-    memory = None if node.memory is None else memories[node.memory]
-    return replace(node, operands=tuple(operand(o) for o in node.operands), memory=memory)

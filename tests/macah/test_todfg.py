@@ -262,3 +262,13 @@ def test_products_are_fused_with_additions_but_not_into_an_accumulation():
     assert ops(dfg).count("muladd") == 1 and ops(dfg).count("mul") == 1
     data = {"scalars": {"x": 3, "y": 5, "total": 1}, "arrays": {}, "inputs": {}}
     assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
+
+
+def test_variables_that_are_always_the_same_are_one():
+    i, j, k = Variable("i"), Variable("j"), Variable("k")
+    body = [increment(v) for v in (i, j, k)]
+    leading = [Assign(i, Const(0)), Assign(j, Const(0)), Assign(k, Const(1))]
+    kernel = loop(body, less(Read(i), Const(5)), leading, [i, j, k], out=[i, j, k])
+    dfg = build_dfg(kernel)
+    assert ops(dfg).count("add") == 2
+    assert run_dfg(dfg, []).live_outs == [5, 5, 6]
