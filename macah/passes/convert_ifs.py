@@ -63,8 +63,8 @@ class _Converter:
         second, else_path = self.path(path, opposite, stmt.orelse, stmt)
         then = self.body(stmt.then, after, then_path)
         orelse = self.body(stmt.orelse, after, else_path)
-        then, new = speculate(then, after | live_before(stmt.orelse, after))
-        orelse, other = speculate(orelse, after)
+        then, new = speculate(then, after | live_before(stmt.orelse, after), self.predicates)
+        orelse, other = speculate(orelse, after, self.predicates)
         new = {variable: value for variable, value in new.items() if variable in after}
         other = {variable: value for variable, value in other.items() if variable in after}
         merged = merge((*then, *orelse), condition, new, other, self.predicates, value)

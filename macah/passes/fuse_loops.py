@@ -1,19 +1,24 @@
-"""Makes one loop of several in sequence, without an iteration in vain.
+"""Makes one loop of several in sequence and of those in the two branches of an `if`.
 
     S0; do A while (a);  S1; do B while (b) if g;  S2;
 
-becomes
+becomes a loop that runs A or B in each of its iterations. It is known at the start of an iteration which one,
+so they do not wait for each other:
 
     S0; past = 0;
     do {
-        run = !past;       [run] A;   now = past | !a;
-        left = now ^ past; [left] S1; run = now & (past | g);
-                           [run] B;   past = now;
-    } while (now ? run & b : 1);
+        if (past) { if (run) { B; again = b; } else { again = 0; } }
+        else { A; if (!a) { S1; past = 1; run = g; }  again = 1; }
+    } while (again);
     S2;
 
-where `[p] X` is X under the predicate p: the last iteration of A is also the first one of B. Constants that
-S1 assigns to variables of its own move up to S0.
+No iteration is in vain, except one for a loop that does not run. Constants that S1 assigns to variables of
+its own move up to S0. What A needs and B does not is given an unspecified value in B's turn, so that it needs
+no select. A loop in a branch leaves it, as only one of the branches runs:
+
+    if (c) { S0; do A while (a); S1; } else { T0; do B while (b); T1; }
+
+    if (c) S0 else T0;   do { if (c) A else B; } while (c ? a : b);   if (c) S1 else T1;
 """
 
 from __future__ import annotations
@@ -21,94 +26,151 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from macah import ir
-from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
+from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_in_loop, step_back
-from macah.passes.merge import guarded
-from macah.passes.predicate import Predicates, either, negate, select
-from macah.walk import Renaming, both, is_constant, read, written
+from macah.passes.predicate import Predicates, negate, select
+from macah.walk import Renaming, is_constant, read, statements, targets, written
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
-    """Leave at most one loop directly in each body; see the module for an example."""
-    return replace(kernel, body=_fuse_inside(kernel.body, live_at_end(kernel), Predicates(kernel)))
+    """Leave at most one loop directly in each body, and none in branches; see the module for an example."""
+    fuser = _Fuser(Predicates(kernel))
+    return replace(kernel, body=fuser.body(kernel.body, live_at_end(kernel)))
 
 
-def _fuse_inside(body: Body, after: Live, predicates: Predicates) -> Body:
-    """A body with at most one loop, in which there is at most one loop, and so on."""
-    if sum(isinstance(stmt, DoWhile) for stmt in body) > 1:
-        body = _fuse(_hoist_constants(_split_variables(body, after, predicates)), after, predicates)
-    live, result = set(after), list[Stmt]()
-    for stmt in reversed(body):
-        if isinstance(stmt, DoWhile):
-            inner = _fuse_inside(stmt.body, live_at_body_end(stmt, live), predicates)
-            result.append(replace(stmt, body=inner))
-        else:
-            result.append(stmt)
-        step_back(stmt, live)
-    return tuple(reversed(result))
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A body with at most one loop in it."""
+
+    before: Body
+    loop: DoWhile | None = None
+    after: Body = ()
 
 
-# --- Fusing the loops of one body
+class _Fuser:
+    def __init__(self, predicates: Predicates) -> None:
+        self.predicates = predicates
+
+    def body(self, body: Body, after: Live) -> Body:
+        """A body with at most one loop, in which there is at most one loop, and so on."""
+        if not _has_loop(body):
+            return body
+        live, pieces = set(after), list[Body]()
+        for stmt in reversed(body):
+            pieces.append(self.statement(stmt, frozenset(live)) if _has_loop((stmt,)) else (stmt,))
+            step_back(stmt, live)
+        body = tuple([stmt for piece in reversed(pieces) for stmt in piece])
+        if sum(isinstance(stmt, DoWhile) for stmt in body) > 1:
+            body = _hoist_constants(_split_variables(body, after, self.predicates))
+            return self.sequence(body, after)
+        return body
+
+    def statement(self, stmt: Stmt, after: Live) -> Body:
+        match stmt:
+            case DoWhile():
+                return (replace(stmt, body=self.body(stmt.body, live_at_body_end(stmt, after))),)
+            case If(condition, then, orelse):
+                setup, chosen = self.predicates.named(condition, "if", stmt.where)
+                then, orelse = self.body(then, after), self.body(orelse, after)
+                return (*setup, *self.branches(chosen, then, orelse, stmt))
+            case _:
+                raise AssertionError(stmt)
+
+    # --- Branches
+
+    def branches(self, chosen: Expr, then: Body, orelse: Body, stmt: Stmt) -> Body:
+        """`if (chosen) then else orelse` with the loops, at most one in each, outside of it."""
+        if isinstance(chosen, Const):
+            return then if chosen.value else orelse
+        a, b = _parts(then), _parts(orelse)
+        before = _if(chosen, a.before, b.before, stmt)
+        after = _if(chosen, a.after, b.after, stmt)
+        return (*before, *self.either_loop(chosen, a.loop, b.loop), *after)
+
+    def either_loop(self, chosen: Expr, a: DoWhile | None, b: DoWhile | None) -> Body:
+        """One loop for two of which only one runs."""
+        truth = self.predicates.truth
+        if a is None or b is None:
+            loop = a or b
+            if loop is None:
+                return ()
+            runs = select(chosen if b is None else negate(chosen), truth(loop.guard), ir.FALSE)
+            return (replace(loop, guard=runs),)
+        body = self.branches(chosen, a.body, b.body, a)
+        condition = select(chosen, truth(a.condition), truth(b.condition))
+        return (DoWhile(body, condition, select(chosen, truth(a.guard), truth(b.guard)), a.where),)
+
+    # --- Sequences
+
+    def sequence(self, body: Body, after: Live) -> Body:
+        """A body whose loops have become one."""
+        setup, stages = _stages(body, after)
+        where = stages[0].loop.where
+        again = self.predicates.variable("again", where)
+        pasts = [self.predicates.variable("past", stage.loop.where) for stage in stages[:-1]]
+        code, run = self.predicates.named(stages[0].loop.guard, "entered", where)
+        setup += (*code, *(Assign(past, ir.FALSE, past.where) for past in pasts))
+        made: Body = ()
+        for place, stage in enumerate(stages):
+            # so far and no further: said again because it is known only here
+            known = [Assign(past, ir.TRUE, past.where) for past in pasts[:place]]
+            known += [Assign(past, ir.FALSE, past.where) for past in pasts[place + 1 :]]
+            if place < len(pasts):
+                arm, run = self.turn(stage, run, stages[place + 1].loop, pasts[place])
+                arm += (Assign(again, ir.TRUE, where),)
+            else:
+                arm = self.iteration(stage.loop, run, again)
+            arm = (*known, *self.forget(stage, stages), *arm)
+            if place:
+                code, chosen = self.predicates.named(Read(pasts[place - 1]), "turn", where)
+                arm = (*code, *self.branches(chosen, arm, made, stage.loop))
+            made = arm
+        return (*setup, DoWhile(made, Read(again), ir.TRUE, where), *stages[-1].then)
+
+    def forget(self, stage: _Stage, stages: list[_Stage]) -> Body:
+        """Unspecified values for what others write and nobody needs from the turn of a stage on."""
+        others = [s.loop.body for s in stages if s is not stage]
+        variables = dict.fromkeys(v for body in others for stmt in statements(body) for v in targets(stmt))
+        dead = [v for v in variables if v not in stage.resumes]
+        return tuple(Assign(v, Read(Variable("unspecified", v.bits)), stage.loop.where) for v in dead)
+
+    def turn(self, stage: _Stage, run: Expr, following: DoWhile, past: Variable) -> tuple[Body, Expr]:
+        """One iteration of a loop that is not the last one, and the step to the next one if it is over.
+
+        The second result says whether the next one runs then.
+        """
+        where = stage.loop.where
+        more = self.predicates.variable("more", where)
+        entry, entered = self.predicates.named(following.guard, "entered", following.where)
+        step = _if(negate(Read(more)), (*stage.then, *entry), (), stage.loop)
+        return (
+            *self.iteration(stage.loop, run, more),
+            *step,
+            Assign(past, negate(Read(more)), where),
+        ), entered
+
+    def iteration(self, loop: DoWhile, run: Expr, more: Variable) -> Body:
+        """One iteration of a loop if it runs; then `more` says whether there is another one."""
+        body = (*loop.body, Assign(more, self.predicates.truth(loop.condition), loop.where))
+        return self.branches(run, body, (Assign(more, ir.FALSE, loop.where),), loop)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """A loop and what follows it, up to the next one.
-
-    `after` is live after the loop, `resumes` where another of its iterations starts. `past` says whether the
-    loop was over when the iteration began, `now` whether it is over by now.
-    """
+    """A loop and what follows it, up to the next one; what is live where another iteration of it starts."""
 
     loop: DoWhile
-    guard: Expr
     then: Body
-    after: Live
     resumes: Live
-    past: Variable
-    now: Variable
 
 
-@dataclass(frozen=True, slots=True)
-class _Here:
-    """How an iteration comes to a stage: `at` if it does, and `entered` if the loop runs then."""
-
-    at: Expr
-    entered: Expr
-
-
-def _fuse(body: Body, after: Live, predicates: Predicates) -> Body:
-    setup, stages = _stages(body, after, predicates)
-    start, entered = predicates.named(stages[0].guard, "entered", stages[0].loop.where)
-    here = _Here(ir.TRUE, entered)
-    more: Expr = ir.TRUE
-    made: list[Stmt] = []
-    for k, stage in enumerate(stages):
-        resumes = [other.resumes for other in stages if other is not stage]
-        last = stage is stages[-1]
-        code, more = _iteration(stage, here, last, frozenset[Variable]().union(*resumes), predicates)
-        made += code
-        if not last:
-            resumes.append(stage.resumes)
-            made.append(_over(stage, here, more))
-            code, here = _between(stage, stages[k + 1], frozenset[Variable]().union(*resumes), predicates)
-            made += code
-    again = predicates.variable("again", stages[-1].loop.where)
-    made.append(Assign(again, select(here.at, more, ir.TRUE), again.where))
-    made += [Assign(stage.past, Read(stage.now), stage.loop.where) for stage in stages[:-1]]
-    start += tuple(Assign(stage.past, ir.FALSE, stage.loop.where) for stage in stages[:-1])
-    loop = DoWhile(tuple(made), Read(again), ir.TRUE, stages[0].loop.where)
-    return (*setup, *start, loop, *stages[-1].then)
-
-
-def _stages(body: Body, after: Live, predicates: Predicates) -> tuple[Body, list[_Stage]]:
+def _stages(body: Body, after: Live) -> tuple[Body, list[_Stage]]:
     """What stands before the first loop, and the loops."""
     live, then, stages = set(after), list[Stmt](), list[_Stage]()
     for stmt in reversed(body):
         if isinstance(stmt, DoWhile):
-            past, now = (predicates.variable(name, stmt.where) for name in ("past", "now"))
-            guard, resumes = predicates.truth(stmt.guard), live_in_loop(stmt, live)
-            stage = _Stage(stmt, guard, tuple(reversed(then)), frozenset(live), resumes, past, now)
-            stages.append(stage)
+            resumes = live_in_loop(stmt, live) | (live if not is_constant(stmt.guard, 1) else frozenset())
+            stages.append(_Stage(stmt, tuple(reversed(then)), resumes))
             then = []
         else:
             then.append(stmt)
@@ -116,38 +178,19 @@ def _stages(body: Body, after: Live, predicates: Predicates) -> tuple[Body, list
     return tuple(reversed(then)), stages[::-1]
 
 
-def _iteration(
-    stage: _Stage, here: _Here, last: bool, others: Live, predicates: Predicates
-) -> tuple[Body, Expr]:
-    """One iteration of a stage's loop, if it is its turn; and whether there will be another one.
-
-    What the other stages need must stay as it is, and what follows the loop needs if it may run zero times.
-    """
-    where = stage.loop.where
-    run, more = (predicates.variable(name, where) for name in ("run", "more"))
-    keep = others if is_constant(here.entered, 1) else others | stage.after
-    # the last stage is never over: the fused loop is left with it
-    turn = here.at if last else Apply("xor", (here.at, Read(stage.past)))
-    body = (*stage.loop.body, Assign(more, predicates.truth(stage.loop.condition), where))
-    code = (Assign(run, both(turn, here.entered), where), *guarded(body, Read(run), keep, predicates))
-    return code, both(here.entered, Read(more))
+def _parts(body: Body) -> _Parts:
+    for place, stmt in enumerate(body):
+        if isinstance(stmt, DoWhile):
+            return _Parts(body[:place], stmt, body[place + 1 :])
+    return _Parts(body)
 
 
-def _over(stage: _Stage, here: _Here, more: Expr) -> Stmt:
-    """Take note of whether a stage's loop is over."""
-    return Assign(stage.now, either(Read(stage.past), both(here.at, negate(more))), stage.loop.where)
+def _if(condition: Expr, then: Body, orelse: Body, stmt: Stmt) -> Body:
+    return (If(condition, then, orelse, None, stmt.where),) if then or orelse else ()
 
 
-def _between(stage: _Stage, following: _Stage, keep: Live, predicates: Predicates) -> tuple[Body, _Here]:
-    """What stands between two stages, if the first has just been left; and how the second is reached."""
-    where = following.loop.where
-    left, entered = (predicates.variable(name, where) for name in ("left", "entered"))
-    leaves = Assign(left, Apply("xor", (Read(stage.now), Read(stage.past))), where)
-    if is_constant(following.guard, 1):
-        return (leaves, *guarded(stage.then, Read(left), keep, predicates)), _Here(Read(stage.now), ir.TRUE)
-    body = (*stage.then, Assign(entered, following.guard, where))
-    here = _Here(Read(stage.now), either(Read(stage.past), Read(entered)))
-    return (leaves, *guarded(body, Read(left), keep, predicates)), here
+def _has_loop(body: Body) -> bool:
+    return any(isinstance(stmt, DoWhile) for stmt in statements(body))
 
 
 # --- Making the stages independent

@@ -43,7 +43,7 @@ def guarded(body: Body, predicate: Expr, keep: Iterable[Variable], predicates: P
     """
     if is_constant(predicate, 1) or not body:
         return body
-    made, values = speculate(body, keep, predicate)
+    made, values = speculate(body, keep, predicates, predicate)
     return merge(made, predicate, values, {}, predicates)
 
 
@@ -69,7 +69,11 @@ class _Merger:
     def add(self, variable: Variable, value: Expr, other: Expr) -> None:
         """Merge a variable that is to be `value` if the predicate holds, else `other`."""
         old = Read(variable)
-        new = self.fused(value, other)
+        if self.predicates.is_unspecified(value):
+            value = other
+        elif self.predicates.is_unspecified(other):
+            other = value
+        new = self.fused(value, other) if value != other else value
         if new is None and other == old:
             new = self.update(variable, value, self.predicate)
         elif new is None and value == old:

@@ -46,9 +46,9 @@ PIPELINE = (
     Pass(simplify),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
-    Pass(convert_ifs),
     Pass(fuse_loops),
-    Pass(flatten_loops, removes=(ir.If,)),
+    Pass(convert_ifs, removes=(ir.If,)),
+    Pass(flatten_loops),
     Pass(simplify),
 )
 

@@ -24,10 +24,12 @@ from macah.walk import (
     map_bodies,
     map_operands,
     map_targets,
+    read,
     replace_reads,
     statements,
     targets,
     with_guard,
+    written,
 )
 
 Values = dict[Variable, Expr]
@@ -81,6 +83,8 @@ class Predicates:
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.known = _booleans(kernel)
+        captured = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
+        self.unspecified = read(kernel.body) - written(kernel.body) - captured
 
     def truth(self, condition: Expr) -> Expr:
         """A condition as a predicate."""
@@ -95,6 +99,10 @@ class Predicates:
     def holds(self, expr: Expr) -> bool:
         """True if the value is a predicate already: 0 or 1."""
         return _is_boolean(expr, self.known)
+
+    def is_unspecified(self, expr: Expr) -> bool:
+        """True if the value is that of a variable that nothing assigns."""
+        return isinstance(expr, Read) and expr.variable in self.unspecified
 
     def variable(self, name: str, where: Place | None = None) -> Variable:
         """A new variable for a predicate."""
@@ -166,7 +174,9 @@ class _Arm:
 
     keep: frozenset[Variable]
     guard: Expr
+    predicates: Predicates
     values: Values = field(default_factory=dict)
+    unspecified: dict[Variable, Expr] = field(default_factory=dict)
     made: list[Stmt] = field(default_factory=list)
 
     def run(self, body: Body) -> None:
@@ -178,8 +188,12 @@ class _Arm:
                     self.effect(stmt)
 
     def assign(self, variable: Variable, value: Expr, where: Place | None) -> None:
+        self.unspecified.pop(variable, None)
         if variable not in self.keep:
             self.made.append(Assign(variable, value, where))
+        elif self.predicates.is_unspecified(value):
+            self.values[variable] = Const(0, variable.bits)
+            self.unspecified[variable] = value
         elif isinstance(value, Const):
             self.values[variable] = value
         else:
@@ -198,6 +212,7 @@ class _Arm:
     def effect(self, stmt: Stmt) -> None:
         """An effect or a loop: without its guard it writes nothing, so no copies are needed."""
         for variable in (*targets(stmt), *_written_inside(stmt)):
+            self.unspecified.pop(variable, None)
             value = self.values.get(variable)
             if isinstance(value, Const):
                 self.made.append(Assign(self.own(variable), value, stmt.where))
@@ -219,12 +234,14 @@ def _written_inside(stmt: Stmt) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys(variable for inner in inside for variable in targets(inner)))
 
 
-def speculate(body: Body, keep: Iterable[Variable], guard: Expr = ir.TRUE) -> tuple[Body, Values]:
+def speculate(
+    body: Body, keep: Iterable[Variable], predicates: Predicates, guard: Expr = ir.TRUE
+) -> tuple[Body, Values]:
     """Straight-line code and loops made safe to run in vain.
 
     Effects and loops get the guard as well. Variables in `keep` are not assigned; the second result says what
     holds their new values.
     """
-    arm = _Arm(frozenset(keep), guard)
+    arm = _Arm(frozenset(keep), guard, predicates)
     arm.run(body)
-    return tuple(arm.made), arm.values
+    return tuple(arm.made), arm.values | arm.unspecified

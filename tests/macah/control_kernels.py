@@ -15,7 +15,7 @@ _WORD = (Word(0, 4, True),)
 IN, OUT = Stream("in", 4, _WORD), Stream("out", 4, _WORD)
 A, B, C = (Array(name, (8, 8)) for name in "ABC")
 i, j, k, n, m, t, x, y, acc = (Variable(name) for name in ("i", "j", "k", "n", "m", "t", "x", "y", "acc"))
-PASSES = (remove_leaves, invert_loops, convert_ifs, fuse_loops, flatten_loops)
+PASSES = (remove_leaves, invert_loops, fuse_loops, convert_ifs, flatten_loops)
 
 Term = Variable | int | Expr
 

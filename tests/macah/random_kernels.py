@@ -155,7 +155,9 @@ def random_kernel(seed: int, choices: Choices | None = None) -> ir.Kernel:
     ]
     captured += [ir.Capture(LIMIT, "limit", "int"), ir.Capture(maker.arrays[0], "A", "int", True, True)]
     streams = tuple(ir.StreamCapture(stream, stream.name) for stream in (IN, OUT, TRY))
-    return ir.Kernel(f"k{seed}", tuple(captured), streams, maker.body(3, 7))
+    body = maker.body(3, 7)
+    start = tuple(Assign(variable, Const(seed % 5)) for variable in maker.variables[3:])
+    return ir.Kernel(f"k{seed}", tuple(captured), streams, (*start, *body))
 
 
 def run_random(kernel: ir.Kernel, seed: int) -> tuple[object, ...]:
