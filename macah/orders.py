@@ -28,39 +28,62 @@ def stream_orders(operations: Sequence[int]) -> list[Order]:
 
 
 def memory_orders(accesses: Sequence[Access]) -> list[Order]:
-    """Orders between the accesses to one memory, in program order, without those that others imply."""
+    """Orders between the accesses to one memory, in program order, without those that others imply.
+
+    Sets of accesses are bits of numbers.
+    """
     if not any(access.stores for access in accesses):
         return []
+    rivals = _Rivals(accesses)
     orders: list[Order] = []
-    count = len(accesses)
-    # reach[a]: bit set of the accesses that come after a in the same iteration
-    reach = [1 << a for a in range(count)]
-    for a in reversed(range(count)):
-        for b in range(a + 1, count):
-            if not reach[a] >> b & 1 and _conflict(accesses[a], accesses[b], same_iteration=True):
-                orders.append(_order(accesses[a], accesses[b], 0))
-                reach[a] |= reach[b]
-    # later[a]: bit set of the accesses that come after a in the next iteration
-    later = [0] * count
-    for a in reversed(range(count)):
-        for between in range(a + 1, count):
-            if reach[a] >> between & 1:
-                later[a] |= later[between]
-        for b in range(count):
-            implied = later[a] >> b & 1 or reach[a] >> b & 1
-            if not implied and _conflict(accesses[a], accesses[b], same_iteration=False):
-                orders.append(_order(accesses[a], accesses[b], 1))
-                later[a] |= reach[b]
+    reach = [1 << a for a in range(len(accesses))]  # what comes after an access in the same iteration
+    direct: list[list[int]] = [[] for _ in accesses]
+    for a, access in reversed(list(enumerate(accesses))):
+        open_ = rivals.of(access, same_iteration=True) & -(2 << a)
+        while open_:
+            b = _lowest(open_)
+            orders.append(_order(access, accesses[b], 0))
+            direct[a].append(b)
+            reach[a] |= reach[b]
+            open_ &= ~reach[a]
+    later = [0] * len(accesses)  # what comes after it in the next iteration
+    for a, access in reversed(list(enumerate(accesses))):
+        for b in direct[a]:
+            later[a] |= later[b]
+        open_ = rivals.of(access, same_iteration=False) & ~later[a] & ~reach[a]
+        while open_:
+            b = _lowest(open_)
+            orders.append(_order(access, accesses[b], 1))
+            later[a] |= reach[b]
+            open_ &= ~later[a]
     return orders
+
+
+class _Rivals:
+    """Which accesses may touch the same word as another, where one of the two stores."""
+
+    def __init__(self, accesses: Sequence[Access]) -> None:
+        self.everything = (1 << len(accesses)) - 1
+        self.stores = 0
+        self.bases: dict[Value, int] = {}
+        self.places: dict[tuple[Value, int], int] = {}
+        for a, access in enumerate(accesses):
+            place = (access.base, access.offset)
+            self.stores |= access.stores << a
+            self.bases[access.base] = self.bases.get(access.base, 0) | 1 << a
+            self.places[place] = self.places.get(place, 0) | 1 << a
+
+    def of(self, access: Access, same_iteration: bool) -> int:
+        found = self.everything if access.stores else self.stores
+        if same_iteration or access.base == ZERO:
+            # Other offsets from the same base are other words.
+            found &= ~(self.bases[access.base] & ~self.places[access.base, access.offset])
+        return found
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
 
 
 def _order(a: Access, b: Access, distance: int) -> Order:
     return Order(a.node, b.node, distance, delay=1 if a.stores else 0)
-
-
-def _conflict(a: Access, b: Access, same_iteration: bool) -> bool:
-    """True if the two may touch the same word and one of them stores."""
-    if not (a.stores or b.stores):
-        return False
-    comparable = a.base == b.base and (same_iteration or a.base == ZERO)
-    return not (comparable and a.offset != b.offset)

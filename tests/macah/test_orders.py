@@ -1,0 +1,59 @@
+"""Orders between accesses: all that are needed, directly or by way of others."""
+
+import random
+
+import pytest
+
+from macah.graph import ZERO, Before
+from macah.ir import Variable
+from macah.orders import Access, memory_orders, stream_orders
+
+BASES = [Before(Variable("a")), Before(Variable("b")), ZERO]
+
+
+def conflict(a, b, same_iteration):
+    comparable = a.base == b.base and (same_iteration or a.base == ZERO)
+    return (a.stores or b.stores) and not (comparable and a.offset != b.offset)
+
+
+def implied(count, orders):
+    """What follows each access in the same iteration, and in the next."""
+    now = [{a} for a in range(count)]
+    then = [set() for _ in range(count)]
+    for _ in range(count):
+        for order in orders:
+            if order.distance == 0:
+                now[order.before] |= now[order.after]
+                then[order.before] |= then[order.after]
+            else:
+                then[order.before] |= now[order.after]
+        for a in range(count):
+            then[a].update(*(then[b] for b in now[a]))
+    return now, then
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_every_conflict_is_ordered_and_nothing_else(seed):
+    rng = random.Random(seed)
+    count = rng.randrange(1, 10)
+    accesses = [Access(n, rng.random() < 0.5, rng.choice(BASES), rng.randrange(3)) for n in range(count)]
+    orders = memory_orders(accesses)
+    now, then = implied(count, orders)
+    for a in range(count):
+        for b in range(count):
+            if b > a and conflict(accesses[a], accesses[b], True):
+                assert b in now[a]
+            if a != b and conflict(accesses[a], accesses[b], False):
+                assert b in then[a] or b in now[a]
+    for order in orders:
+        assert conflict(accesses[order.before], accesses[order.after], order.distance == 0)
+        assert order.delay == accesses[order.before].stores
+
+
+def test_operations_on_a_stream_follow_each_other():
+    assert [(o.before, o.after, o.distance) for o in stream_orders([3, 5, 8])] == [
+        (3, 5, 0),
+        (5, 8, 0),
+        (8, 3, 1),
+    ]
+    assert stream_orders([3]) == []
