@@ -1,4 +1,4 @@
-"""Builds the mapper's two hot modules; everything else about the project is in pyproject.toml.
+"""Builds the mapper's hot modules; everything else about the project is in pyproject.toml.
 
 `python setup.py build_ext --inplace` builds them next to their sources. Without them the same files run
 as plain Python, with the same results, only slowly.
@@ -7,7 +7,7 @@ as plain Python, with the same results, only slowly.
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-MODULES = ("backend.anneal", "backend.flow")
+MODULES = ("backend.anneal", "backend.flood", "backend.flow", "backend.reach", "backend.relocate")
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,

@@ -234,15 +234,13 @@ class Annealer:
         return 100 + self.late * (-slack if slack > -1000 else 1000)
 
     @cython.cfunc
+    @cython.locals(i=cython.int, e=cython.int, t=cython.int)
     def net_cost(self, p: cython.int) -> cython.int:
         """The price of the cycles that a node's value lives, if this stamp has not counted them."""
         if self.net_seen[p] == self.stamp:
             return 0
         self.net_seen[p] = self.stamp
         longest: cython.int = 0
-        i: cython.int
-        e: cython.int
-        t: cython.int
         if self.out_at[p] == self.out_at[p + 1]:
             return 0
         for i in range(self.out_at[p], self.out_at[p + 1]):
@@ -254,11 +252,10 @@ class Annealer:
         return WAIT * longest if longest > 0 else 0
 
     @cython.cfunc
+    @cython.locals(i=cython.int, e=cython.int)
     def node_cost(self, n: cython.int) -> cython.longlong:
         """The cost of the edges and orders at a node that this stamp has not counted."""
         cost: cython.longlong = self.net_cost(n)
-        i: cython.int
-        e: cython.int
         for i in range(self.in_at[n], self.in_at[n + 1]):
             e = self.ins[i]
             if self.seen[e] != self.stamp:
@@ -298,12 +295,12 @@ class Annealer:
         return self.home[g] == (u if g < self.streams else self.bank[u])
 
     @cython.cfunc
+    @cython.locals(k=cython.int, u=cython.int, _=cython.int)
     def pick_unit(self, n: cython.int, reach: cython.int) -> cython.int:
         """A unit for a node, near a neighbour of it or near where it is; -1 if none was found."""
         around: cython.int = self.unit[n]
         inputs: cython.int = self.in_at[n + 1] - self.in_at[n]
         outputs: cython.int = self.out_at[n + 1] - self.out_at[n]
-        k: cython.int
         if inputs + outputs > 0 and self.random(4) != 0:
             k = self.random(inputs + outputs)
             if k < inputs:
@@ -317,8 +314,6 @@ class Annealer:
         size: cython.int = self.near_at[row + 1] - self.near_at[row]
         if size > reach and g < 0:
             size = reach
-        u: cython.int
-        _: cython.int
         for _ in range(4 if g < 0 else 24):
             u = self.near[self.near_at[row] + self.random(size)]
             if self.fits(n, u):
@@ -326,13 +321,11 @@ class Annealer:
         return -1 if g < 0 else self.unit[n]
 
     @cython.cfunc
+    @cython.locals(i=cython.int, e=cython.int, t=cython.int, width=cython.int)
     def pick_start(self, n: cython.int) -> cython.int:
         """A start for a node on its present unit: in its window, or between the ends that cross."""
         low: cython.int = -NEVER
         high: cython.int = NEVER
-        i: cython.int
-        e: cython.int
-        t: cython.int
         for i in range(self.in_at[n], self.in_at[n + 1]):
             e = self.ins[i]
             if self.source[e] != n:
@@ -357,7 +350,6 @@ class Annealer:
                 t = self.start[self.after[e]] - self.delay[e] + self.order_distance[e] * self.interval
                 if t < high:
                     high = t
-        width: cython.int
         if low == -NEVER and high == NEVER:
             return self.start[n] + self.random(self.interval)
         if low == -NEVER:
@@ -441,12 +433,9 @@ class Annealer:
         return self.count[u * self.interval + self.slot(cycle)]
 
     @cython.cfunc
+    @cython.locals(i=cython.int, n=cython.int, u=cython.int, tries=cython.int)
     def rehome(self, g: cython.int, home: cython.int) -> cython.void:
         """Give a group a home, and its nodes (taken away before) units there, where they were if they can."""
-        i: cython.int
-        n: cython.int
-        u: cython.int
-        tries: cython.int
         self.home[g] = home
         for i in range(self.members_at[g], self.members_at[g + 1]):
             n = self.members[i]
@@ -476,11 +465,10 @@ class Annealer:
         return cost
 
     @cython.cfunc
+    @cython.locals(i=cython.int, n=cython.int)
     def take_group(self, g: cython.int) -> cython.longlong:
         """Take a group's nodes away, remembering where they were; the conflicts that this ends."""
         price: cython.longlong = 0
-        i: cython.int
-        n: cython.int
         for i in range(self.members_at[g], self.members_at[g + 1]):
             n = self.members[i]
             self.old_unit[n] = self.unit[n]
@@ -498,10 +486,9 @@ class Annealer:
         return price
 
     @cython.cfunc
+    @cython.locals(i=cython.int, n=cython.int)
     def restore_group(self, g: cython.int, home: cython.int) -> cython.void:
         """Undo a move of a group whose nodes are away."""
-        i: cython.int
-        n: cython.int
         self.home[g] = home
         for i in range(self.members_at[g], self.members_at[g + 1]):
             n = self.members[i]
@@ -577,6 +564,7 @@ class Annealer:
         self.put_group(g)
         return False
 
+    @cython.locals(step=cython.int, _=cython.longlong, reach=cython.int)
     def run(self, moves: cython.longlong, hot: cython.double, cold: cython.double) -> None:
         """Anneal: geometric cooling from `hot` to `cold` hundredths over `moves` moves."""
         if self.nodes == 0:
@@ -584,9 +572,6 @@ class Annealer:
         steps: cython.int = 60
         cooling: cython.double = (cold / hot) ** (1.0 / (steps - 1))
         temperature: cython.double = hot
-        step: cython.int
-        _: cython.longlong
-        reach: cython.int
         for step in range(steps):
             reach = 4 + (60 * (steps - step)) // steps
             self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps

@@ -9,10 +9,17 @@ from arch.fabric import RESULT_FAR, Fabric, Kind
 from arch.ops import OPS
 
 from .dfg import DFG
-from .flow import far_from, far_to
+from .reach import far_from, far_to
 
 NEAR = 64
 """How many near units of a class are listed for each unit."""
+
+
+BROKEN = 30.0
+"""The first price of an edge without route, or of an order that is not kept."""
+
+COLUMNS = 40
+"""The most starts that a relocation looks at; `WIDEST` in the compiled modules."""
 
 
 def ints(values: Iterable[int]) -> array[int]:
@@ -225,3 +232,37 @@ class Problem:
     def candidates(self, node: int) -> tuple[int, ...]:
         """The units that can do a node."""
         return self.classes[self.kind[node]]
+
+
+class Board:
+    """What the negotiation changes, shared by its parts.
+
+    Places of resources are `resource * interval + slot`, of units likewise. `used` and `busy` count what is
+    there, `history` and `weary` remember conflicts, `toll` is the price of a resource now. An edge's route is
+    `steps[edge * stride ...]`, as layer * resources + resource, of `length[edge]` steps, -1 for none.
+    `grudge` is the price of leaving an edge without route.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        interval: int,
+        unit: Sequence[int],
+        start: Sequence[int],
+        home: Sequence[int],
+        layers: int,
+    ) -> None:
+        t, edges = problem.terrain, len(problem.source)
+        self.interval, self.layers, self.stride = interval, layers, 2 * layers + 8
+        self.unit, self.start, self.home = ints(unit), ints(start), ints(home)
+        self.used = ints([0]) * (t.resources * interval)
+        self.toll = array("d", [0.0]) * (t.resources * interval)
+        self.history = array("d", [0.0]) * (t.resources * interval)
+        self.busy = ints([0]) * (t.units * interval)
+        self.weary = array("d", [0.0]) * (t.units * interval)
+        self.grudge = array("d", [BROKEN]) * (edges + 1)
+        self.order_grudge = array("d", [BROKEN]) * (len(problem.before) + 1)
+        self.length = ints([-1]) * (edges + 1)
+        self.steps = ints([0]) * (self.stride * edges + 1)
+        self.tree_list = ints([0]) * ((layers + 1) * t.resources)
+        self.sums = array("d", [0.0]) * (t.units * COLUMNS + 1)

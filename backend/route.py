@@ -6,10 +6,14 @@ the prices of the moment are least; that succeeds where routing between fixed pl
 
 from __future__ import annotations
 
-from .flat import Problem
+from dataclasses import dataclass
+
+from .flat import Board, Problem
+from .flood import Flood
 from .flow import Flow
 from .mapping import Mapping, Placement, Route
 from .place import placement_of
+from .relocate import Relocation
 
 GROWTH = 1.03
 """How fast the price of sharing grows."""
@@ -44,53 +48,67 @@ def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0
         default=0,
     )
     layers = max(longest, 0) + 2 * interval + 24
-    flow = Flow(problem, interval, seed, placement.unit, start, streams + banks, layers)
+    board = Board(problem, interval, placement.unit, start, streams + banks, layers)
+    flow = Flow(problem, board)
+    flood = Flood(problem, board, flow)
     for n in sorted(range(problem.nodes), key=lambda n: (start[n], n)):
         flow.route_node(n)
-    conflicts = negotiate(flow, len(problem.source), effort)
+    conflicts = Negotiation(flow, flood, Relocation(problem, board, flood, seed)).run(
+        len(problem.source), effort
+    )
     return conflicts if conflicts else _mapping_of(problem, flow, interval, banks)
 
 
-def negotiate(flow: Flow, all_edges: int, effort: float) -> int:
-    """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
-    best, iteration = 1 << 30, 0
-    best_iteration, best_work = 0, 0
-    while True:
-        nodes, edges = flow.survey()
-        conflicts = len(nodes) + len(edges)
-        if conflicts < best:
-            best, best_iteration, best_work = conflicts, iteration, flow.spent()
-        if conflicts == 0:
-            return 0
-        stale = iteration - best_iteration > PATIENCE * effort
-        if stale or flow.spent() - best_work > WORK * effort:
-            return best
-        flow.remember(GROWTH)
-        for node in _shuffled(flow, nodes):
-            if flow.node_state(node):
-                flow.relocate(node)
-        rest = 3 if CROWDED * len(edges) < all_edges else 12
-        for edge in _shuffled(flow, edges):
-            _mend(flow, edge, rest if iteration >= SETTLING else 0)
-        iteration += 1
+@dataclass(frozen=True, slots=True)
+class Negotiation:
+    """The parts that negotiate, and how."""
 
+    flow: Flow
+    flood: Flood
+    relocation: Relocation
 
-def _mend(flow: Flow, edge: int, rest: int) -> None:
-    """Route an edge in conflict anew or, once in `rest` times, move one of its ends."""
-    state = flow.edge_state(edge)
-    if state == 0:
-        return
-    if state == 2 or (rest and flow.pick(rest) == 0):
-        flow.relocate(flow.end_of(edge, flow.pick(2)))
-    else:
-        flow.reroute(edge)
+    def run(self, all_edges: int, effort: float) -> int:
+        """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
+        best, iteration = 1 << 30, 0
+        best_iteration, best_work = 0, 0
+        while True:
+            nodes, edges = self.flow.survey()
+            conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
+            if conflicts < best:
+                best, best_iteration, best_work = conflicts, iteration, work
+            stale = iteration - best_iteration > PATIENCE * effort or work - best_work > WORK * effort
+            if conflicts == 0 or stale:
+                return best
+            self.flow.remember(GROWTH)
+            for node in self._shuffled(nodes):
+                if self.flow.node_state(node):
+                    self.relocate(node)
+            rest = 3 if CROWDED * len(edges) < all_edges else 12
+            for edge in self._shuffled(edges):
+                self._mend(edge, rest if iteration >= SETTLING else 0)
+            iteration += 1
 
+    def relocate(self, node: int) -> None:
+        """Rip a node with its edges, put it where that is cheapest now, and route its edges again."""
+        self.flow.lift(node)
+        unit, start = self.relocation.choose(node, self.flow.sharing())
+        self.flow.put(node, unit, start)
 
-def _shuffled(flow: Flow, items: list[int]) -> list[int]:
-    for k in range(len(items) - 1, 0, -1):
-        other = flow.pick(k + 1)
-        items[k], items[other] = items[other], items[k]
-    return items
+    def _mend(self, edge: int, rest: int) -> None:
+        """Route an edge in conflict anew or, once in `rest` times, move one of its ends."""
+        state = self.flow.edge_state(edge)
+        if state == 0:
+            return
+        if state == 2 or (rest and self.relocation.pick(rest) == 0):
+            self.relocate(self.flow.end_of(edge, self.relocation.pick(2)))
+        else:
+            self.flow.reroute(edge)
+
+    def _shuffled(self, items: list[int]) -> list[int]:
+        for k in range(len(items) - 1, 0, -1):
+            other = self.relocation.pick(k + 1)
+            items[k], items[other] = items[other], items[k]
+        return items
 
 
 def _mapping_of(problem: Problem, flow: Flow, interval: int, banks: list[int]) -> Mapping:
