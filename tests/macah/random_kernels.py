@@ -156,7 +156,8 @@ def random_kernel(seed: int, choices: Choices | None = None) -> ir.Kernel:
     captured += [ir.Capture(LIMIT, "limit", "int"), ir.Capture(maker.arrays[0], "A", "int", True, True)]
     streams = tuple(ir.StreamCapture(stream, stream.name) for stream in (IN, OUT, TRY))
     body = maker.body(3, 7)
-    start = tuple(Assign(variable, Const(seed % 5)) for variable in maker.variables[3:])
+    start: list[Stmt] = [Assign(variable, Const(seed % 5)) for variable in maker.variables[3:]]
+    start += [ir.Store(maker.arrays[1], (Const(place),), Const(place * seed % 7)) for place in range(8)]
     return ir.Kernel(f"k{seed}", tuple(captured), streams, (*start, *body))
 
 
@@ -166,7 +167,7 @@ def run_random(kernel: ir.Kernel, seed: int) -> tuple[object, ...]:
     words = [source.choice((0, 1, 2, 3, 7, 100, 0xFFFFFFFF)) for _ in range(24)]
     inputs = {"in": [(w,) for w in words[:10]], "try": [(w,) for w in words[10:14]]}
     scalars = {**dict(zip("abc", words[14:17], strict=True)), "limit": source.randrange(6)}
-    return observable(kernel, run_kernel(kernel, scalars, {"A": words[16:24]}, inputs, limit=200_000))
+    return observable(kernel, run_kernel(kernel, scalars, {"A": words[16:24]}, inputs, limit=1_000_000))
 
 
 def observable(kernel: ir.Kernel, run: KernelRun) -> tuple[object, ...]:
