@@ -14,8 +14,12 @@ _IF_ALL = frozenset({"or", "xor", "mov"})
 
 
 def predicates(dfg: DFG) -> frozenset[Value]:
-    """The values that are 0 or 1 in every iteration: all that cannot be shown to be anything else."""
+    """The values that are 0 or 1 in every iteration: all that cannot be shown to be anything else.
+
+    What is read in place of a value before the first iteration shares its bits, so it must be 0 or 1 too.
+    """
     found = {(node.id, output) for node in dfg.nodes for output in range(OPS[node.op].outputs)}
+    found -= {(u.node, u.output) for _, _, u in dfg.uses() if u.distance and not _narrow(u.initial, found)}
     while wrong := {value for value in found if not _holds(dfg.nodes[value[0]], value[1], found)}:
         found -= wrong
     return frozenset(found)
