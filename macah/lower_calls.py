@@ -89,14 +89,11 @@ class Calls(Functions):
         match name, arguments:
             case "EXPECT", [condition, share]:
                 self.frequency(share)
-                return Rvalue(ctypes.INT, self.condition(condition))
+                return self.rvalue(condition)
             case "__builtin_expect", [condition, _]:
                 return self.rvalue(condition)
             case "__assert_fail", [text, *_]:
-                message = (
-                    f"{where.file}:{where.line}: {self.frame.function}: Assertion `{_spelled(text)}' failed."
-                )
-                self.emit(ir.Assert(ir.FALSE, message, where=where))
+                self.emit(ir.Assert(ir.FALSE, f"{_spelled(text)} (in {self.frame.function})", where=where))
                 return NOTHING
             case "pstream_close", [stream]:
                 return self.close(stream)

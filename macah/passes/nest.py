@@ -157,12 +157,14 @@ class Builder:
         old = {v: self.predicates.like(v) for v in copies}
         first = [Assign(copies[v], Read(v)) for v in copies if v in self.captured - written(nest.initial)]
         nest = _renamed(nest, copies)
-        # with the test at the top, what follows the loop may come without another iteration of it
-        state, code, restart = self.start(nest, ir.FALSE, nest.finish)
-        code += tuple(Assign(old[v], Read(copies[v])) for v in copies)
-        again, more = (self.predicates.variable(name, where) for name in ("again", "more"))
         condition = self.predicates.truth(nest.inner.condition)
         top_tested = condition == self.predicates.truth(nest.inner.guard)
+        # With the test at the top, what follows the loop may come without another iteration of it, and each
+        # iteration starts with the condition that the one before left.
+        tested = frozenset(variables_in(condition)) if top_tested else _NONE
+        state, code, restart = self.start(nest, ir.FALSE, nest.finish | tested)
+        code += tuple(Assign(old[v], Read(copies[v])) for v in copies)
+        again, more = (self.predicates.variable(name, where) for name in ("again", "more"))
         if top_tested:
             setup, run = self.predicates.named(condition, "run", where)
             goes_on = run

@@ -212,6 +212,13 @@ class Generator:
             case _:
                 return f"for (int {name} = 0; {name} < {bound}; {name}++) {body}\n"
 
+    def only_loop(self) -> str:
+        """A loop that is all of its kernel, on a captured counter."""
+        condition = self.pick("count-- > 0", "--count > 0", "count-- > 0 && (" + self.expression(1) + ")")
+        if self.random.random() < 0.3:
+            return f"do {self.block(3, 1)} while ({condition});\n"
+        return f"while ({condition}) {self.block(3, 1)}\n"
+
     # The program
 
     def program(self) -> str:
@@ -240,7 +247,11 @@ class Generator:
         ]
         lines += [f"in <! {value};" for value in self.received]
         lines.append("pstream_close(in);")
-        body = [self.statement(4, 0) for _ in range(6)]
+        if self.random.random() < 0.25:
+            body = [self.only_loop()]
+            lines.append(f"int count = {self.random.randrange(6)};")
+        else:
+            body = [self.statement(4, 0) for _ in range(6)]
         self.scalars, self.arrays = scalars, arrays
         lines += ["kernel {", *("  " + line for line in "".join(body).splitlines()), "}"]
         lines += [f'printf("{name} %lld\\n", (long long){name});' for name in scalars]
