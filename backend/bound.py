@@ -96,11 +96,29 @@ def _refuse_memories(problem: Problem) -> None:
             room,
             nodes,
         )
-    assert pack_memories(problem) is not None
+    pack_memories(problem)
 
 
 def pack_memories(problem: Problem) -> list[int]:
-    """A bank for each array, the largest first, spread over the banks; DoesNotFit if that fails."""
+    """A bank for each array, the largest first: spread over the banks if that succeeds, else best fits."""
+    spread, left = _pack(problem, tight=False)
+    if left is None:
+        return spread
+    packed, left = _pack(problem, tight=True)
+    if left is None:
+        return packed
+    memory = problem.dfg.memories[left]
+    raise DoesNotFit(
+        f"array {memory.name} ({memory.words} words) fits into no memory beside the others",
+        Shortage.MEMORIES,
+        memory.words,
+        max(bank.words for bank in problem.fabric.memories),
+        _members(problem, problem.streams + left),
+    )
+
+
+def _pack(problem: Problem, tight: bool) -> tuple[list[int], int | None]:
+    """Banks for the arrays, and the first array that found none."""
     free = list(problem.room)
     load = [0] * len(free)
     found = [-1] * (problem.groups - problem.streams)
@@ -109,18 +127,12 @@ def pack_memories(problem: Problem) -> list[int]:
         words = problem.words[group]
         homes = [b for b in problem.homes[group] if free[b] >= words]
         if not homes:
-            raise DoesNotFit(
-                f"array {problem.dfg.memories[m].name} ({words} words) fits into no memory beside the others",
-                Shortage.MEMORIES,
-                words,
-                max(free),
-                _members(problem, group),
-            )
-        bank = min(homes, key=lambda b: (load[b], b))
+            return found, m
+        bank = min(homes, key=lambda b: (free[b] if tight else load[b], b))
         free[bank] -= words
         load[bank] += max(1, len(_members(problem, group)))
         found[m] = bank
-    return found
+    return found, None
 
 
 def match_streams(problem: Problem) -> list[int]:

@@ -19,6 +19,9 @@ ATTEMPTS = 3
 """Attempts at an interval before the next one, at effort 1."""
 
 
+MORE, NEARLY = 2, 3
+"""More attempts, at effort 1, when an attempt has left no more than so many conflicts."""
+
 HOPELESS = 8
 """With so many conflicts left, and one more for every ten operations, other seeds do not help either."""
 
@@ -64,7 +67,7 @@ def _map_at(
     problem: Problem, interval: int, options: MapOptions, report: Callable[[str], None]
 ) -> Mapping | None:
     """Try one interval with several seeds, from schedules of different looseness."""
-    for attempt in range(max(1, round(ATTEMPTS * options.effort))):
+    for attempt in range(max(1, round((ATTEMPTS + MORE) * options.effort))):
         start = modulo_schedule(problem, interval, stretch=1 + attempt % 2)
         schedule = Schedule(problem.dfg, interval, tuple(start or earliest_starts(problem, interval)))
         seed = options.seed * 1000003 + interval * 101 + attempt
@@ -74,6 +77,7 @@ def _map_at(
             report(f"II {interval}, attempt {attempt + 1}: mapped")
             return result
         report(f"II {interval}, attempt {attempt + 1}: {result} conflicts remain")
-        if result > HOPELESS + problem.nodes // 10:
+        enough = attempt + 1 >= round(ATTEMPTS * options.effort) and result > NEARLY
+        if enough or result > HOPELESS + problem.nodes // 10:
             break
     return None

@@ -9,10 +9,10 @@ from .bound import match_streams, pack_memories
 from .flat import Problem
 from .mapping import MemoryPlace, Placement, Schedule
 
-MOVES = 600
+MOVES = 700
 """Moves of annealing for each operation, at effort 1."""
 
-HOT, COLD = 500.0, 4.0
+HOT, COLD = 200.0, 4.0
 """Temperatures at the start and the end, in hundredths of a cycle."""
 
 

@@ -8,8 +8,9 @@ import pytest
 from graphs import Builder, fir, reduce_tree
 
 from arch.describe import load_fabric
-from backend.bound import minimum_interval
+from backend.bound import minimum_interval, pack_memories
 from backend.dfg import Const, Use
+from backend.flat import Problem
 from backend.mapping import DoesNotFit, Shortage
 
 GRID = load_fabric("grid4x4")
@@ -144,3 +145,20 @@ def test_a_fabric_without_memories_refuses_an_array() -> None:
 
 def test_the_filter_can_start_an_iteration_in_every_cycle_of_a_large_grid() -> None:
     assert minimum_interval(fir(), load_fabric("grid8x8")).mii == 1
+
+
+def test_arrays_that_fit_only_tightly_are_packed() -> None:
+    b = Builder("tight")
+    b.counter(10)
+    words, banks = GRID.memories[0].words, len(GRID.memories)
+    for k in range(banks):
+        b.memory(f"half{k}", words // 2)
+        b.memory(f"quarter{k}", words // 4)
+    for k in range(banks // 2):
+        b.memory(f"three{k}", words // 2)
+    assert minimum_interval(b.build(), GRID).mii == 1
+    problem = Problem(b.build(), GRID)
+    inside = [0] * banks
+    for m, bank in enumerate(pack_memories(problem)):
+        inside[bank] += b.memories[m].words
+    assert max(inside) <= words
