@@ -22,6 +22,9 @@ ATTEMPTS = 3
 MORE, NEARLY = 2, 3
 """More attempts, at effort 1, when an attempt has left no more than so many conflicts."""
 
+PATIENT_STEPS = 4
+"""So many intervals above the bound are tried one by one; then steps grow."""
+
 HOPELESS = 8
 """With so many conflicts left, and one more for every ten operations, other seeds do not help either."""
 
@@ -35,14 +38,10 @@ def map_kernel(
     limit = min(options.max_interval or fabric.max_interval, fabric.max_interval)
     if bounds.mii > limit:
         raise _too_long(bounds, limit)
-    report = progress or (lambda _: None)
-    interval = bounds.mii
-    while interval <= limit:
-        mapping = _map_at(problem, interval, options, report)
-        if mapping is not None:
-            check_mapping(mapping)
-            return mapping
-        interval += 1 if interval < bounds.mii + 4 else 1 + interval // 8
+    mapping = _smallest(problem, bounds.mii, limit, options, progress or (lambda _: None))
+    if mapping is not None:
+        check_mapping(mapping)
+        return mapping
     raise DoesNotFit(
         f"{dfg.name}: no routes found on {fabric.name} at any initiation interval up to {limit}"
         f" (the bound is {bounds.mii}: {bounds.binding})",
@@ -51,6 +50,25 @@ def map_kernel(
         limit,
         bounds.cycle,
     )
+
+
+def _smallest(
+    problem: Problem, bound: int, limit: int, options: MapOptions, report: Callable[[str], None]
+) -> Mapping | None:
+    """A mapping at the smallest interval that succeeds: in growing steps up, then one by one back."""
+    failed, interval = bound - 1, bound
+    mapping = None
+    while mapping is None and interval <= limit:
+        mapping = _map_at(problem, interval, options, report)
+        if mapping is None:
+            step = 1 if interval < bound + PATIENT_STEPS else 1 + interval // 8
+            failed, interval = interval, min(interval + step, max(limit, interval + 1))
+    while mapping is not None and mapping.interval - 1 > failed:
+        better = _map_at(problem, mapping.interval - 1, options, report)
+        if better is None:
+            break
+        mapping = better
+    return mapping
 
 
 def _too_long(bounds: Bounds, limit: int) -> DoesNotFit:
