@@ -249,7 +249,8 @@ class Generator:
         lines.append("pstream_close(in);")
         if self.random.random() < 0.25:
             body = [self.only_loop()]
-            lines.append(f"int count = {self.random.randrange(6)};")
+            self.initial["count"] = [str(self.random.randrange(6))]
+            lines.append(f"int count = {self.initial['count'][0]};")
         else:
             body = [self.statement(4, 0) for _ in range(6)]
         self.scalars, self.arrays = scalars, arrays

@@ -22,13 +22,20 @@ COUNT = int(os.environ.get("MACAH_RANDOM_PROGRAMS", "40"))
 FIRST = int(os.environ.get("MACAH_RANDOM_FIRST", "0"))
 
 
+INTS = {"sent": "int", "count": "int"}
+
+
 def number(text: str) -> int:
     return int(text.rstrip("uUlL"))
 
 
 def host_of(made: Generator) -> Host:
-    types = {**made.scalars, **{name: kind for name, (kind, _) in made.arrays.items()}, "sent": "int"}
-    shapes = {**dict.fromkeys(made.scalars, ()), **{n: s for n, (_, s) in made.arrays.items()}, "sent": ()}
+    types = {**made.scalars, **{name: kind for name, (kind, _) in made.arrays.items()}, **INTS}
+    shapes = {
+        **dict.fromkeys(made.scalars, ()),
+        **{n: s for n, (_, s) in made.arrays.items()},
+        **dict.fromkeys(INTS, ()),
+    }
     values = {n: [converted(number(v), types[n]) for v in given] for n, given in made.initial.items()}
     received = [converted(number(v), made.stream_types["in"]) for v in made.received]
     return Host(types, shapes, {**values, "sent": [0]}, received, made.stream_types)
