@@ -14,6 +14,7 @@ from macah.diagnostic import MacahError
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
+from macah.run import LimitExceeded
 from macah.todfg import build_dfg
 from macah.translate import to_c
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES
@@ -86,5 +87,8 @@ def test_all_stages_agree(seed: int, tmp_path: Path, runtime: list[str]) -> None
 
         kernel = optimize(kernel, watch)
         assert printed(run_graph(kernel, build_dfg(kernel), host), made) == expected, "graph"
+    except LimitExceeded:
+        # Once flattened, dozens of 64-bit divisions take the interpreter minutes.
+        pytest.skip("too slow to interpret")
     except MacahError as refused:
         pytest.fail("".join(d.message for d in refused.diagnostics))
