@@ -6,7 +6,7 @@ from typing import Any
 
 from pycparser import c_ast
 
-from macah import ctypes, ir
+from macah import ir
 from macah.ctypes import Integer
 from macah.diagnostic import MacahError, Note, Place
 from macah.lower_arithmetic import binary, convert, unary

@@ -13,6 +13,7 @@ from backend.bound import Bounds, minimum_interval
 from backend.dfg import DFG, Place, Use
 from backend.mapping import Mapping
 
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """How many of each there are, and how many are used at all."""
