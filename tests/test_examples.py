@@ -1,5 +1,6 @@
 """Every example prints the same in C and on the accelerator, and what its reference says."""
 
+import json
 import os
 import subprocess
 import sys
@@ -49,6 +50,11 @@ def test_an_example_prints_the_same_mapped_as_in_c(name: str, arch: str, seed: i
     mapped = output("--arch", arch, "--seed", seed, source, *arguments, stdin=stdin, cwd=tmp_path)
     assert mapped == expected
     assert files == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+
+def test_fir_takes_a_sample_in_every_cycle() -> None:
+    report = macahc("--report", "--json", EXAMPLES / "fir.macah").stdout
+    assert [kernel["ii"] for kernel in json.loads(report)["kernels"]] == [1]
 
 
 def test_rle_prints_the_runs() -> None:
