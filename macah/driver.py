@@ -22,13 +22,14 @@ from .diagnostic import MacahError, Note, Place
 from .ir import Kernel
 from .lower import lower
 from .options import Options
+from .parser import deep_recursion
 from .passes.pipeline import PIPELINE, optimize
 from .program import KernelSite, Program, read_program
 from .report import report_json, report_text
 from .show import show_kernel
 from .stages import Stages
 from .todfg import build_dfg
-from .toolchain import compiler, run_compiler, write_whole
+from .toolchain import check_output, compiler, run_compiler, write_whole
 from .translate import HostKernel, to_c, to_host_c
 
 # What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels.
@@ -49,8 +50,11 @@ class Compiled:
 def perform(options: Options) -> None:
     """Does what the command line asks. Errors: MacahError, OSError."""
     stages = Stages(options.verbose)
-    with stages.progress():
-        executable = _act(options, stages)
+    try:
+        with deep_recursion(), stages.progress():
+            executable = _act(options, stages)
+    except RecursionError:
+        raise MacahError(f"{options.source}: the program is nested too deeply") from None
     if options.time:
         sys.stderr.write(stages.table())
     if executable is not None:
@@ -62,6 +66,8 @@ def _act(options: Options, stages: Stages) -> int | None:
     if options.mode == "dataflow":
         raise MacahError("mode 'dataflow' is not there yet", hint="use --mode mapped or --mode c")
     _check_passes(options)
+    if options.action == "compile" or options.output and str(options.output) != "-":
+        check_output(options.output or Path("a.out"), options.source)
     with stages("read"):
         program = read_program(options.source, options.cpp, compiler())
     sys.stderr.write(program.warnings)
@@ -149,7 +155,9 @@ def _fabric(name: str) -> Fabric:
     try:
         return load_fabric(name)
     except ArchitectureError as error:
-        raise MacahError(error.message, Place(error.file, error.line) if error.line else None) from None
+        if error.line:
+            raise MacahError(error.message, Place(error.file, error.line)) from None
+        raise MacahError(f"architecture '{name}': {error.message}") from None
 
 
 def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabric) -> MacahError:
@@ -184,13 +192,16 @@ def _build(program: Program, options: Options, stages: Stages, directory: Path) 
         host.write_text(text)
         includes = [flag for flag in options.cpp if flag.startswith("-I")]
         run_compiler(
-            [*_LANGUAGE, *options.cc, *includes, "-c", str(host), "-o", str(object_file)], options.verbose
+            [*_LANGUAGE, *options.cc, *includes, "-c", str(host), "-o", str(object_file)],
+            "the C compiler did not accept the host part of the program",
+            options.verbose,
         )
         # The runtime is ours: the user's warnings are not for it.
         debug = [flag for flag in options.cc if flag.startswith("-g")]
         libraries = [*RUNTIME_FLAGS, *options.link]
         run_compiler(
             [*_LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],
+            "the program could not be linked",
             options.verbose,
         )
     return built

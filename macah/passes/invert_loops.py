@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from arch.ops import COMPARISONS, evaluate
 from macah import ir
+from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Stmt, Variable
 from macah.walk import bodies, map_bodies, replace_reads, targets, written
 
@@ -86,7 +87,7 @@ def _constant(expr: Expr, known: _Known) -> Const | None:
             values = [_constant(arg, {}) for arg in args]
             if any(value is None for value in values):
                 return None
-            width = args[0].bits if op in COMPARISONS or op == "trunc" else bits
+            width = args[0].bits if op in COMPARISONS or op in CONVERSIONS else bits
             return Const(evaluate(op, width, *[value.value for value in values if value is not None]), bits)
         case _:
             return None

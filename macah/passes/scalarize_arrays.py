@@ -33,6 +33,9 @@ from macah.walk import statements as all_statements
 # Beyond these an array stays whole, in a memory.
 LOCAL_SCALARS = 1024
 CAPTURED_SCALARS = 64
+# A written element of a captured array occupies a register until it is copied out. (Shifted arrays are
+# different: their elements move through registers in any case.)
+WRITTEN_SCALARS = 8
 BANKS = 16
 
 Piece = Array | Variable
@@ -113,10 +116,13 @@ class _Split:
 
 
 def _plan(kernel: ir.Kernel) -> dict[Array, _Split]:
-    captured = {capture.what for capture in kernel.captured}
+    captured = {
+        capture.what: WRITTEN_SCALARS if capture.out else CAPTURED_SCALARS for capture in kernel.captured
+    }
     splits: dict[Array, _Split] = {}
     for array, uses in _uses(kernel).items():
-        dimensions = _dimensions(array, uses, array in captured)
+        limit = captured.get(array, LOCAL_SCALARS)
+        dimensions = _dimensions(array, uses, max(limit, CAPTURED_SCALARS) if uses.shifted else limit)
         if dimensions:
             splits[array] = _Split(array, dimensions)
     return splits
@@ -144,8 +150,7 @@ def _uses(kernel: ir.Kernel) -> dict[Array, _Uses]:
     return found
 
 
-def _dimensions(array: Array, uses: _Uses, captured: bool) -> tuple[int, ...]:
-    limit = CAPTURED_SCALARS if captured else LOCAL_SCALARS
+def _dimensions(array: Array, uses: _Uses, limit: int) -> tuple[int, ...]:
     if all(uses.constant) and uses.steady and (array.size <= limit or array.initial):
         return tuple(range(len(array.shape)))
     banks = [d for d, constant in enumerate(uses.constant) if constant and d not in uses.shifted]

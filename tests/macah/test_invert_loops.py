@@ -38,3 +38,9 @@ def test_the_effects_of_a_condition_come_before_the_loop_and_at_its_end() -> Non
         "  x <? in\n"
         "while (x != 0)\n"
     )  # fmt: skip
+
+
+def test_a_constant_guard_of_wide_words_is_evaluated_at_the_operands_width() -> None:
+    wide = ir.Apply("slt", (ir.Apply("sext32", (ir.Read(i),), 64), ir.Const(0, 64)))
+    made = kernel(let(i, 0xFFFFFFFF), ir.While((), wide, (let(i, op("add", i, 1)),)), send(i))
+    assert text(invert_loops(made)).startswith("i = -1\ndo:\n")

@@ -147,3 +147,15 @@ def test_other_indices_into_streams_are_errors():
     with pytest.raises(MacahError, match="out of range") as caught:
         separate_streams(sends(Const(0), Const(2)))
     assert caught.value.diagnostics[0].where == Place("f.macah", 7)
+
+
+@pytest.mark.parametrize(
+    ("out", "size", "scalars"), [(True, 8, 8), (True, 9, 0), (False, 64, 64), (False, 65, 0)]
+)
+def test_captured_arrays_become_scalars_if_small_or_only_read(out, size, scalars):
+    array = Array("a", (size,))
+    loads = tuple(Assign(X, Load(array, (Const(k),))) for k in range(size))
+    body = (*loads, ir.Store(array, (Const(0),), Read(X))) if out else loads
+    made = ir.Kernel("k", (ir.Capture(array, "a[{0}]", "int", True, out),), (), body)
+    found = scalarize_arrays(made).captured
+    assert sum(isinstance(capture.what, Variable) for capture in found) == scalars
