@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .diagnostic import MacahError, render
 from .driver import perform
@@ -33,6 +33,19 @@ EPILOG = """environment of a compiled program:
 exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own"""
 
 
+class _InOrder(argparse.Action):
+    """Collects options of one destination with their values, in the order of the command line."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, (*getattr(namespace, self.dest), f"{option_string}{values}"))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The options of `macahc`."""
     parser = argparse.ArgumentParser(
@@ -44,8 +57,8 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("source", metavar="FILE.macah", type=Path)
-    add("-o", dest="output", metavar="NAME", type=Path, help="name of the output (default a.out)")
+    add("source", metavar="FILE.macah")
+    add("-o", dest="output", metavar="NAME", help="name of the output (default a.out)")
     add("--mode", choices=MODES, default="mapped", help="where kernels run (default mapped)")
     arch_help = (
         "the accelerator: a shipped name, a family with a size (grid:6x4), or a TOML file (default grid8x8)"
@@ -65,28 +78,14 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--time", action="store_true", help="say how long each stage took")
     add("-v", "--verbose", action="store_true", help="print the commands that are run, and progress")
-    for flag, meaning in (
-        ("-I", "directory of headers"),
-        ("-D", "define a macro"),
-        ("-U", "undefine a macro"),
+    for flag, kind, meaning in (
+        ("-I", "cpp", "directory of headers"),
+        ("-D", "cpp", "define a macro"),
+        ("-U", "cpp", "undefine a macro"),
+        ("-l", "link", "library"),
+        ("-L", "link", "directory of libraries"),
     ):
-        add(
-            flag,
-            action="append",
-            default=[],
-            metavar="X",
-            dest=f"cpp{flag}",
-            help=f"{meaning}, as gcc has it",
-        )
-    for flag, meaning in (("-l", "library"), ("-L", "directory of libraries")):
-        add(
-            flag,
-            action="append",
-            default=[],
-            metavar="X",
-            dest=f"link{flag}",
-            help=f"{meaning}, as gcc has it",
-        )
+        add(flag, action=_InOrder, default=(), metavar="X", dest=kind, help=f"{meaning}, as gcc has it")
     add("-O", default="2", metavar="N", dest="optimize", help="optimisation of the host code (default -O2)")
     add("-g", default=None, metavar="N", dest="debug", help="debug information in the host code")
     add("-W", action="append", default=[], metavar="NAME", dest="warnings", help="warnings, as gcc has them")
@@ -111,12 +110,17 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("--json goes with --report")
     if found.report and found.mode == "c":
         parser.error("--report is about mapped kernels: leave out --mode c")
-    named = vars(found)
+    if not found.source:
+        parser.error("the name of the program is empty")
+    if found.output == "":
+        parser.error("the name after -o is empty")
+    # gcc hands -Wl, to the linker, which runs apart from the compiler here, and -Wp, to the preprocessor.
+    linked, preprocessed = (tuple(f"-W{w}" for w in found.warnings if w.startswith(c)) for c in ("l,", "p,"))
     return Options(
-        source=found.source,
+        source=Path(found.source),
         action=action,
         arguments=tuple(arguments),
-        output=found.output,
+        output=None if found.output is None else Path(found.output),
         mode=found.mode,
         arch=found.arch,
         seed=found.seed,
@@ -125,13 +129,13 @@ def parse(argv: Sequence[str]) -> Options:
         dump_after=tuple(found.dump_after),
         time=found.time,
         verbose=found.verbose,
-        cpp=tuple(f"{flag}{value}" for flag in ("-I", "-D", "-U") for value in named[f"cpp{flag}"]),
+        cpp=(*found.cpp, *preprocessed),
         cc=(
             f"-O{found.optimize}",
             *([f"-g{found.debug}"] if found.debug else []),
-            *(f"-W{name}" for name in found.warnings),
+            *(f"-W{name}" for name in found.warnings if not name.startswith(("l,", "p,"))),
         ),
-        link=tuple(f"{flag}{value}" for flag in ("-L", "-l") for value in named[f"link{flag}"]),
+        link=(*linked, *found.link),
     )
 
 
@@ -144,7 +148,7 @@ def _split_run(words: Sequence[str]) -> tuple[list[str], list[str]]:
     at = 0
     while at < len(words):
         if words[at] == "--":
-            return [*words[:at], *words[at + 1 : at + 2]], list(words[at + 2 :])
+            return list(words[: at + 2]), list(words[at + 2 :])
         if words[at] in _VALUED:
             at += 2
         elif words[at].startswith("-"):

@@ -209,6 +209,9 @@ def _unique_names(wanted: list[tuple[str | None, str]]) -> list[str]:
 
 def _check_readable(path: Path) -> None:
     try:
+        # What is read here could not be read again from a pipe, and the preprocessor is not the only reader.
+        if not (path.is_file() or path.is_dir()) and path.stat():
+            raise MacahError(f"cannot read '{path}': not a file")
         with path.open("rb") as file:
             file.read(1)
     except OSError as error:

@@ -18,9 +18,25 @@ def compiler() -> str:
     return os.environ.get("CC") or "cc"
 
 
-def run_compiler(arguments: Sequence[str], verbose: bool = False) -> None:
-    """Runs the C compiler; its messages go to standard error as they are. Errors: MacahError."""
-    command = [compiler(), *arguments]
+def check_output(path: Path, source: Path) -> None:
+    """Refuses, before the work, an output that cannot be written or would be the program's own file."""
+    if path.exists() and source.exists() and path.samefile(source):
+        raise MacahError(f"the output '{path}' is the program itself", hint="name another with -o")
+    if path.is_dir():
+        raise MacahError(f"cannot write '{path}': is a directory")
+    folder = Path(os.path.realpath(path)).parent
+    if path.is_symlink() and Path(os.path.realpath(path)).is_symlink():
+        raise MacahError(f"cannot write '{path}': too many levels of symbolic links")
+    if not folder.is_dir():
+        raise MacahError(f"cannot write '{path}': there is no directory '{folder}'")
+    writable = path if path.exists() and not path.is_file() else folder
+    if not os.access(writable, os.W_OK):
+        raise MacahError(f"cannot write '{path}': permission denied")
+
+
+def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) -> None:
+    """Runs the C compiler; its messages go to standard error as they are. Errors: MacahError(`problem`)."""
+    command = [*shlex.split(compiler()), *arguments]
     if verbose:
         sys.stderr.write(shlex.join(command) + "\n")
     try:
@@ -34,7 +50,7 @@ def run_compiler(arguments: Sequence[str], verbose: bool = False) -> None:
         ) from None
     sys.stderr.write(done.stderr)
     if done.returncode:
-        raise MacahError("the C compiler did not accept the host part of the program")
+        raise MacahError(problem)
 
 
 def write_whole(path: Path, data: bytes, executable: bool = False) -> None:

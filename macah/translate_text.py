@@ -100,8 +100,13 @@ class Source:
         parts = self._edits[edit]
         new = "".join(part if isinstance(part, str) else self._render(part, order, edit) for part in parts)
         if "\n" in new or "\n" in self.text[edit[0] : edit[1]]:
-            new += self.marker(edit[1])
+            new += self.marker(edit[1]) + self._indent(edit[1])
         return new
+
+    def _indent(self, position: int) -> str:
+        """Blanks that keep what follows in its column, which messages of the C compiler name."""
+        before = self.text[self.text.rfind("\n", 0, position) + 1 : position]
+        return "".join("\t" if c == "\t" else " " * len(c.encode()) for c in before)
 
 
 def quoted(name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def _compile_module(output: Path, compiler: str) -> None:
     ]
     sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c")]
     try:
-        run_tool([compiler, *flags, *sources, "-o", str(output)], "compiling the VPI module")
+        run_tool([*shlex.split(compiler), *flags, *sources, "-o", str(output)], "compiling the VPI module")
     except FileNotFoundError:
         raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
 

@@ -233,7 +233,7 @@ def processes_of(marker: str) -> list[str]:
 
 
 def simulators(marker: str) -> list[str]:
-    return [p for p in processes_of(marker) if b"vvp" in (Path("/proc") / p / "cmdline").read_bytes()]
+    return [p for p in processes_of(marker) if Path(f"/proc/{p}/exe").resolve().name == "vvp"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -258,3 +258,87 @@ def test_a_killed_run_leaves_no_process_and_no_file(how: signal.Signals, tmp_pat
         time.sleep(0.1)
     assert processes_of(marker) == []
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["same", "relative", "symlink", "hard link"])
+@pytest.mark.parametrize("words", [("--mode", "c"), ("--emit", "c"), ("--report",)])
+def test_the_output_never_overwrites_the_program(how: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    source, other = tmp_path / "p.macah", tmp_path / "other"
+    source.write_text(SUM)
+    match how:
+        case "same":
+            other = source
+        case "relative":
+            other = tmp_path / ".." / tmp_path.name / "p.macah"
+        case "symlink":
+            other.symlink_to(source)
+        case "hard link":
+            other.hardlink_to(source)
+    done = macahc(*words, source, "-o", other)
+    assert done.returncode == 1
+    assert "is the program itself" in done.stderr
+    assert source.read_text() == SUM
+
+
+def test_an_output_that_cannot_be_written_is_named(total: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for output, why in (
+        (tmp_path / "missing" / "x", "no directory"),
+        (tmp_path / "folder", "is a directory"),
+    ):
+        done = macahc("--mode", "c", total, "-o", output)
+        assert done.returncode == 1
+        assert f"macahc: error: cannot write '{output}': " in done.stderr
+        assert why in done.stderr
+
+
+def test_definitions_keep_their_order(tmp_path: Path) -> None:
+    source = tmp_path / "order.macah"
+    source.write_text("#include <stdio.h>\n#ifdef Y\n#error\n#endif\nint main(void) { return X; }\n")
+    words = ("run", "--mode", "c", "-D", "X=1", "-UX", "-DX=9", "-DY", "-U", "Y")
+    done = macahc(*words, source)
+    assert (done.stderr, done.returncode) == ("", 9)
+
+
+def test_the_linker_gets_its_options(tmp_path: Path) -> None:
+    source = tmp_path / "wrapped.macah"
+    source.write_text(
+        "int hook(void); int __wrap_hook(void) { return 5; }\nint main(void) { return hook(); }\n"
+    )
+    assert macahc("run", "--mode", "c", "-Wl,--wrap=hook", "-Wall", source).returncode == 5
+
+
+@pytest.mark.parametrize("name", ["a b.macah", "-dash.macah", 'q"\\uote.macah', "$x'%s?.macah", "ünï", "x.c"])
+@pytest.mark.parametrize("mode", ["c", "mapped"])
+def test_any_name_of_a_file_will_do(name: str, mode: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(SUM)
+    done = macahc("run", "--mode", mode, "--", name, cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("55\n", "", 7)
+
+
+def test_odd_files_are_refused_in_one_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("pipe", "folder", "loop", "missing", "folder/missing"):
+        done = macahc(name, cwd=tmp_path)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"macahc: error: cannot read '{name}': ")
+        assert done.stderr.count("\n") == 1
+    (tmp_path / "p.macah").write_text(SUM)
+    assert "symbolic links" in macahc("--mode", "c", "-o", "loop", "p.macah", cwd=tmp_path).stderr
+
+
+def test_a_link_error_is_called_one(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text("int other(void);\nint main(void) { return other(); }\n")
+    done = macahc(source, "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "undefined reference to `other'" in done.stderr
+    assert done.stderr.endswith("macahc: error: the program could not be linked\n")
+
+
+def test_messages_of_the_c_compiler_point_to_their_column(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text("int main(void) { int s = 0; kernel { s = 1; } return nothing; }\n")
+    assert "p.macah:1:54: error: \u2018nothing\u2019" in macahc(source, cwd=tmp_path, LC_ALL="C.UTF-8").stderr
