@@ -115,6 +115,6 @@ class Calls(Functions):
 
 
 def _spelled(text: Any) -> str:
-    if not isinstance(text, c_ast.Constant) or '"' not in text.value:
+    if not isinstance(text, c_ast.Constant) or not text.value.endswith('"'):
         return "..."
     return bytes(unit & 0xFF for unit in string_units(text.value)[1]).decode(errors="replace")

@@ -26,7 +26,7 @@ class Expressions(Choices):
 
     def value(self, node: Any, wanted: bool = True) -> Value:
         match node:
-            case c_ast.Constant() if '"' in node.value:
+            case c_ast.Constant() if node.value.endswith('"'):
                 return self.string(node)
             case c_ast.Constant():
                 return self._literal(node)

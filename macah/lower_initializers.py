@@ -146,7 +146,7 @@ def _string_of(ctype: ArrayType, node: Any) -> Any:
     """The string constant that initialises an array of characters, if `node` is one."""
     if isinstance(node, c_ast.InitList) and len(node.exprs) == 1:
         node = node.exprs[0]
-    if not isinstance(node, c_ast.Constant) or not node.type.endswith("string") and '"' not in node.value:
+    if not isinstance(node, c_ast.Constant) or not node.value.endswith('"'):
         return None
     element = string_units(node.value)[0]
     fits = getattr(ctype.element, "size", 0) == element.size and not isinstance(ctype.element, StructType)
