@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from macah.lexer import MacahToken
 from macah.syntax import StreamType
-from macah.translate_text import Source, Span
+from macah.translate_text import Source
 
 _OUTSIDE = frozenset(
     {"CONST", "VOLATILE", "_ATOMIC", "AUTO", "REGISTER", "STATIC", "EXTERN", "TYPEDEF", "_THREAD_LOCAL"}
@@ -39,19 +39,19 @@ def stream_of(element: str) -> tuple[str, str]:
     return "MACAH_STREAM(", ")"
 
 
-def replace_stream_type(source: Source, node: StreamType, within: Span) -> None:
+def replace_stream_type(source: Source, node: StreamType) -> None:
     """`const short stream s` becomes `const MACAH_STREAM(short) s`."""
-    at = source.index_at(node.coord, within)
-    assert at is not None, node.coord
+    at = source.index_at(node.coord)
     first, moved = _specifiers(source, at)
     opening, stop, end = source.tokens[first], source.tokens[at - 1].end, source.tokens[at].end
+    if source.text[stop : source.tokens[at].start].strip(" \t"):
+        stop = source.tokens[at].start
     before, behind = stream_of(source.text[opening.start : stop])
     outside = "".join(f"{t.value} " for t in moved)
     source.replace((opening.start, opening.end), f"{outside}{before}{opening.value}")
     for token in moved:
         source.replace((token.start, token.end), "")
-    blank = not source.text[stop : source.tokens[at].start].strip(" \t")
-    source.replace((stop if blank else source.tokens[at].start, end), behind)
+    source.replace((stop, end), behind)
 
 
 def unmark_dimensions(source: Source) -> None:

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
+from macah.columns import MacahCoord
 from macah.lexer import MacahLexer, MacahToken
 from macah.program import Program
 
@@ -55,14 +56,10 @@ class Source:
         """The tokens that lie in a span."""
         return self.tokens[bisect_left(self._starts, span[0]) : bisect_left(self._starts, span[1])]
 
-    def index_at(self, coord: Any, within: Span) -> int | None:
+    def index_at(self, coord: MacahCoord) -> int:
         """The number of the token that `coord` is the place of."""
-        first = bisect_left(self._starts, within[0])
-        for index in range(first, bisect_left(self._starts, within[1])):
-            token = self.tokens[index]
-            if (token.lineno, token.column, token.filename) == (coord.line, coord.column, coord.file):
-                return index
-        return None
+        # Not by line and column, which tokens behind different line markers may share.
+        return bisect_left(self._starts, coord.start)
 
     def replace(self, span: Span, *parts: str | Span) -> None:
         """Let `parts` stand where `span` was; an empty span is an insertion."""

@@ -32,7 +32,6 @@ class Translator:
         self.scopes = Scopes()
         self.accessors = Accessors()
         self.kernel = kernel
-        self._around: list[Span] = []
         self._within: Any = None
 
     def translate(self, unit: Any) -> None:
@@ -41,15 +40,6 @@ class Translator:
         for node in unit.ext:
             self._within = node
             self.visit(node)
-
-    def visit(self, node: Any) -> None:
-        """Note the edits of `node` and all below it."""
-        span = self.source.span(node)
-        if span is not None:
-            self._around.append(span)
-        self._visit(node)
-        if span is not None:
-            self._around.pop()
 
     def children(self, node: Any) -> None:
         """Note the edits of all below `node`."""
@@ -98,7 +88,8 @@ class Translator:
         name = " ".join(self.source.text[slice(*span)].split()) if span else "this"
         self.fail(f"'{name}' is not a stream, as {what} needs", node)
 
-    def _visit(self, node: Any) -> None:
+    def visit(self, node: Any) -> None:
+        """Note the edits of `node` and all below it."""
         match node:
             case c_ast.FuncDef():
                 self._function(node)
@@ -125,7 +116,7 @@ class Translator:
                 self.source.replace(self.place(node), *transfer_parts(self, node))
                 self.children(node)
             case StreamType():
-                replace_stream_type(self.source, node, self._around[-1])
+                replace_stream_type(self.source, node)
                 self.children(node)
             case c_ast.FuncCall(name=c_ast.ID(name=name)) if self.is_builtin(name):
                 self.source.replace(self.place(node), *translate_call(self, node, name))

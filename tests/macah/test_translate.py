@@ -202,3 +202,16 @@ def test_refused(text: str, message: str) -> None:
     diagnostic = caught.value.diagnostics[0]
     assert message in f"{diagnostic.where}: {diagnostic.message}"
     assert diagnostic.where is not None and diagnostic.where.line == 1
+
+
+def test_streams_of_a_macro_type_in_a_macro(runtime: list[str], tmp_path: Path) -> None:
+    """The preprocessor puts line markers around `bool`, so that many words have the same line and column."""
+    source = tmp_path / "p.macah"
+    source.write_text(
+        "#include <stdbool.h>\n#include <stdio.h>\n"
+        "#define COPY(T) static void copy(T stream a, T const stream b) { T v; v <? a; b <! v; }\n"
+        "COPY(bool)\n"
+        "int main(void) { bool stream a = pstream_create(bool), b = pstream_create(bool, 2);\n"
+        '  a <! 7; copy(a, b); int x; x <? b; printf("%d\\n", x); return 0; }\n'
+    )
+    assert run(to_c(read_program(source)), runtime, tmp_path) == "1\n"
