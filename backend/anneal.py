@@ -1,10 +1,10 @@
 # mypy: disable-error-code="valid-type, misc, untyped-decorator, no-untyped-call, no-any-return, attr-defined"
 """Placement in space and time by simulated annealing.
 
-A move gives a node another unit and start, or a whole group (a stream, an array) another home. A node
-in the way takes the place that became free. Costs are integers in hundredths of a cycle: the length of each
-edge's shortest way, a tenth of what it has to wait besides, a quarter of each value's life, and a price for
-each lacking cycle and shared slot.
+A move gives a node another unit and start; a node in the way takes the place that became free. Groups of
+nodes move as a whole (groups.py). Costs are integers in hundredths of a cycle: the length of each edge's
+shortest way, a tenth of what it has to wait besides, a quarter of each value's life, and a price for each
+lacking cycle and shared slot.
 
 Compiled by Cython, or run as it is: both give the same result.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .flat import Problem
+    from .groups import Groups
 
 # The price of a lacking cycle starts low, so that places settle before times do.
 FIRST_LATE = cython.declare(cython.int, 200)
@@ -70,11 +71,7 @@ class Annealer:
     group: cython.int[::1]
     members_at: cython.int[::1]
     members: cython.int[::1]
-    homes_at: cython.int[::1]
-    homes: cython.int[::1]
-    words: cython.int[::1]
     bank: cython.int[::1]
-    free_words: cython.int[::1]
     home: cython.int[::1]
     unit: cython.int[::1]
     start: cython.int[::1]
@@ -88,7 +85,6 @@ class Annealer:
     order_seen: cython.int[::1]
     old_unit: cython.int[::1]
     old_start: cython.int[::1]
-    stream_at: cython.int[::1]
 
     def __init__(
         self,
@@ -119,9 +115,7 @@ class Annealer:
         self.gap = t.gap
         self.operand_basin = array("i", [t.basin[o] if o >= 0 else -1 for o in t.unit_operands])
         self.group, self.members_at, self.members = problem.group, problem.members_at, problem.members
-        self.homes_at, self.homes = problem.homes_at, problem.homes_flat
-        self.words, self.bank = problem.words, problem.bank
-        self.free_words = array("i", problem.room)
+        self.bank = problem.bank
         self.home = array("i", home)
         self.unit = array("i", unit)
         self.start = array("i", start)
@@ -136,16 +130,10 @@ class Annealer:
         self.order_seen = array("i", [0]) * (len(problem.before) + 1)
         self.old_unit = array("i", unit)
         self.old_start = array("i", start)
-        self.stream_at = array("i", [-1]) * t.units
-        for g in range(self.groups):
-            if g < self.streams:
-                self.stream_at[home[g]] = g
-            else:
-                self.free_words[home[g]] -= self.words[g]
         for n in range(self.nodes):
             self.insert(n)
 
-    @cython.cfunc
+    @cython.ccall
     def random(self, below: cython.int) -> cython.int:
         """A number in [0, below): xorshift64*."""
         x: cython.ulonglong = self.seed
@@ -364,7 +352,7 @@ class Annealer:
             width = self.interval + 4
         return low + self.random(width) if self.random(2) == 0 else high - self.random(width)
 
-    @cython.cfunc
+    @cython.ccall
     def accept(self, change: cython.longlong, temperature: cython.double) -> cython.bint:
         """The criterion of Metropolis."""
         if change <= 0:
@@ -427,35 +415,7 @@ class Annealer:
         self.insert(n)
         return False
 
-    @cython.cfunc
-    def crowd(self, u: cython.int, cycle: cython.int) -> cython.int:
-        """How many nodes a unit has in a cycle's slot."""
-        return self.count[u * self.interval + self.slot(cycle)]
-
-    @cython.cfunc
-    @cython.locals(i=cython.int, n=cython.int, u=cython.int, tries=cython.int)
-    def rehome(self, g: cython.int, home: cython.int) -> cython.void:
-        """Give a group a home, and its nodes (taken away before) units there, where they were if they can."""
-        self.home[g] = home
-        for i in range(self.members_at[g], self.members_at[g + 1]):
-            n = self.members[i]
-            if g < self.streams:
-                self.unit[n] = home
-                continue
-            if self.fits(n, self.unit[n]):
-                continue
-            u = -1
-            for tries in range(self.units):
-                # The emptier of the bank's ports in this slot.
-                if (
-                    self.bank[tries] == home
-                    and self.fits(n, tries)
-                    and (u < 0 or self.crowd(tries, self.start[n]) < self.crowd(u, self.start[n]))
-                ):
-                    u = tries
-            self.unit[n] = u
-
-    @cython.cfunc
+    @cython.ccall
     def cost_of_group(self, g: cython.int) -> cython.longlong:
         """The edges of a group's nodes, remembering where the nodes are."""
         cost: cython.longlong = 0
@@ -464,7 +424,7 @@ class Annealer:
             cost += self.node_cost(self.members[i])
         return cost
 
-    @cython.cfunc
+    @cython.ccall
     @cython.locals(i=cython.int, n=cython.int)
     def take_group(self, g: cython.int) -> cython.longlong:
         """Take a group's nodes away, remembering where they were; the conflicts that this ends."""
@@ -476,7 +436,19 @@ class Annealer:
             price += self.remove(n)
         return price
 
-    @cython.cfunc
+    @cython.ccall
+    def drop_group(self, g: cython.int) -> cython.void:
+        """Take a group's nodes away that are about to go back."""
+        i: cython.int
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            self.remove(self.members[i])
+
+    @cython.ccall
+    def begin(self) -> cython.void:
+        """Count every edge, order and value again."""
+        self.stamp += 1
+
+    @cython.ccall
     def put_group(self, g: cython.int) -> cython.longlong:
         """Put a group's nodes at their places; the conflicts that this adds."""
         price: cython.longlong = 0
@@ -485,87 +457,8 @@ class Annealer:
             price += self.insert(self.members[i])
         return price
 
-    @cython.cfunc
-    @cython.locals(i=cython.int, n=cython.int)
-    def restore_group(self, g: cython.int, home: cython.int) -> cython.void:
-        """Undo a move of a group whose nodes are away."""
-        self.home[g] = home
-        for i in range(self.members_at[g], self.members_at[g + 1]):
-            n = self.members[i]
-            self.unit[n] = self.old_unit[n]
-            self.start[n] = self.old_start[n]
-
-    @cython.cfunc
-    def is_home(self, g: cython.int, home: cython.int) -> cython.bint:
-        """Whether a group could live there."""
-        i: cython.int
-        found: cython.bint = False
-        for i in range(self.homes_at[g], self.homes_at[g + 1]):
-            if self.homes[i] == home:
-                found = True
-        return found
-
-    @cython.cfunc
-    def move_group(self, g: cython.int, temperature: cython.double) -> cython.bint:
-        """Try another home for a group; a group in the way changes places with it."""
-        old: cython.int = self.home[g]
-        size: cython.int = self.homes_at[g + 1] - self.homes_at[g]
-        if size < 2:
-            return False
-        new: cython.int = self.homes[self.homes_at[g] + self.random(size)]
-        if new == old:
-            return False
-        other: cython.int = -1
-        i: cython.int
-        if g < self.streams:
-            other = self.stream_at[new]
-        elif self.free_words[new] < self.words[g] or self.random(2) == 0:
-            other = self.streams + self.random(self.groups - self.streams)
-            if self.home[other] != new:
-                other = -1
-        if other >= 0 and not self.is_home(other, old):
-            return False
-        if g >= self.streams:
-            i = self.words[other] if other >= 0 else 0
-            if self.free_words[new] + i < self.words[g] or self.free_words[old] + self.words[g] < i:
-                return False
-        self.stamp += 1
-        change: cython.longlong = -self.cost_of_group(g)
-        if other >= 0:
-            change -= self.cost_of_group(other)
-        change -= self.take_group(g)
-        if other >= 0:
-            change -= self.take_group(other)
-            self.rehome(other, old)
-            change += self.put_group(other)
-        self.rehome(g, new)
-        change += self.put_group(g)
-        self.stamp += 1
-        change += self.cost_of_group(g)
-        if other >= 0:
-            change += self.cost_of_group(other)
-        if self.accept(change, temperature):
-            if g < self.streams:
-                self.stream_at[old] = other
-                self.stream_at[new] = g
-            else:
-                i = self.words[other] if other >= 0 else 0
-                self.free_words[old] += self.words[g] - i
-                self.free_words[new] += i - self.words[g]
-            return True
-        for i in range(self.members_at[g], self.members_at[g + 1]):
-            self.remove(self.members[i])
-        if other >= 0:
-            for i in range(self.members_at[other], self.members_at[other + 1]):
-                self.remove(self.members[i])
-            self.restore_group(other, new)
-            self.put_group(other)
-        self.restore_group(g, old)
-        self.put_group(g)
-        return False
-
     @cython.locals(step=cython.int, _=cython.longlong, reach=cython.int)
-    def run(self, moves: cython.longlong, hot: cython.double, cold: cython.double) -> None:
+    def run(self, groups: Groups, moves: cython.longlong, hot: cython.double, cold: cython.double) -> None:
         """Anneal: geometric cooling from `hot` to `cold` hundredths over `moves` moves."""
         if self.nodes == 0:
             return
@@ -577,7 +470,7 @@ class Annealer:
             self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps
             for _ in range(moves // steps + 1):
                 if self.groups > 0 and self.random(24) == 0:
-                    self.move_group(self.random(self.groups), temperature)
+                    groups.move(self.random(self.groups), temperature)
                 else:
                     self.move_node(self.random(self.nodes), reach, temperature)
             temperature *= cooling
@@ -593,6 +486,10 @@ class Annealer:
             if self.count[k] > 1:
                 cost += SHARED * (self.count[k] * (self.count[k] - 1) // 2)
         return cost
+
+    def board(self) -> tuple[object, ...]:
+        """The arrays of where things are and were, and of what stands where, for moves of groups."""
+        return self.unit, self.start, self.home, self.old_unit, self.old_start, self.count
 
     def places(self) -> tuple[list[int], list[int], list[int]]:
         """Units, starts and homes as found."""

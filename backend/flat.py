@@ -18,6 +18,9 @@ NEAR = 64
 BROKEN = 30.0
 """The first price of an edge without route, or of an order that is not kept."""
 
+SHARING = 0.5
+"""The first price of sharing a place."""
+
 COLUMNS = 40
 """The most starts that a relocation looks at; `WIDEST` in the compiled modules."""
 
@@ -240,7 +243,7 @@ class Board:
     Places of resources are `resource * interval + slot`, of units likewise. `used` and `busy` count what is
     there, `history` and `weary` remember conflicts, `toll` is the price of a resource now. An edge's route is
     `steps[edge * stride ...]`, as layer * resources + resource, of `length[edge]` steps, -1 for none.
-    `grudge` is the price of leaving an edge without route.
+    `grudge` is the price of leaving an edge without route, `present[0]` the price of sharing now.
     """
 
     def __init__(
@@ -262,6 +265,7 @@ class Board:
         self.weary = array("d", [0.0]) * (t.units * interval)
         self.grudge = array("d", [BROKEN]) * (edges + 1)
         self.order_grudge = array("d", [BROKEN]) * (len(problem.before) + 1)
+        self.present = array("d", [SHARING])
         self.length = ints([-1]) * (edges + 1)
         self.steps = ints([0]) * (self.stride * edges + 1)
         self.tree_list = ints([0]) * ((layers + 1) * t.resources)

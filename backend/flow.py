@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type, misc, untyped-decorator, no-untyped-call, no-any-return, attr-defined"
-"""Routes through the time-expanded resource graph, and the negotiation's state.
+"""Routes through the time-expanded resource graph: the search for them, and what they hold.
 
 A *net* is one output of one node. A route's *layer* counts cycles since the net's result is there. The slot
 of a resource may hold one (net, layer); more is a conflict, whose price grows. As each edge of the graph
@@ -23,7 +23,7 @@ FAR = cython.declare(cython.double, 1e9)
 
 @cython.cclass
 class Flow:
-    """The routes of one problem at one interval, and what they and the operations hold."""
+    """The search for routes of one problem at one interval; the board's counts follow it."""
 
     interval: cython.int
     units: cython.int
@@ -32,7 +32,6 @@ class Flow:
     edges: cython.int
     layers: cython.int
     stride: cython.int
-    present: cython.double
     stamp: cython.int
     work: cython.longlong
     code: cython.int[::1]
@@ -48,12 +47,6 @@ class Flow:
     ins: cython.int[::1]
     out_at: cython.int[::1]
     outs: cython.int[::1]
-    before: cython.int[::1]
-    after: cython.int[::1]
-    order_distance: cython.int[::1]
-    order_delay: cython.int[::1]
-    orders_at: cython.int[::1]
-    orders: cython.int[::1]
     delay: cython.int[::1]
     is_operand: cython.int[::1]
     basin: cython.int[::1]
@@ -67,12 +60,9 @@ class Flow:
     start: cython.int[::1]
     used: cython.int[::1]
     toll: cython.double[::1]
+    present: cython.double[::1]
     crossed: cython.int[::1]
-    history: cython.double[::1]
     busy: cython.int[::1]
-    weary: cython.double[::1]
-    grudge: cython.double[::1]
-    order_grudge: cython.double[::1]
     length: cython.int[::1]
     steps: cython.int[::1]
     cost: cython.double[::1]
@@ -93,21 +83,16 @@ class Flow:
         self.position, self.output = problem.position, problem.output
         self.nodes, self.edges = problem.nodes, len(problem.source)
         self.layers, self.stride = board.layers, board.stride
-        self.present, self.stamp, self.work = 0.5, 0, 0
+        self.stamp, self.work = 0, 0
         self.outputs = problem.outputs
         self.in_at, self.ins = problem.in_at, problem.ins
         self.out_at, self.outs = problem.out_at, problem.outs
-        self.before, self.after = problem.before, problem.after
-        self.order_distance, self.order_delay = problem.order_distance, problem.delay
-        self.orders_at, self.orders = problem.orders_at, problem.orders
         self.delay, self.is_operand, self.basin, self.gap = t.delay, t.operand, t.basin, t.gap
         self.spring, self.far = t.spring, t.far
         self.unit_operands = t.unit_operands
         self.sources_at, self.sources = t.sources_at, t.sources
         self.unit, self.start = board.unit, board.start
-        self.used, self.toll, self.history = board.used, board.toll, board.history
-        self.busy, self.weary = board.busy, board.weary
-        self.grudge, self.order_grudge = board.grudge, board.order_grudge
+        self.used, self.toll, self.busy, self.present = board.used, board.toll, board.busy, board.present
         self.length, self.steps, self.tree_list = board.length, board.steps, board.tree_list
         size = (board.layers + 1) * t.resources
         self.crossed = array("i", [-1]) * (t.resources * board.interval)
@@ -121,7 +106,6 @@ class Flow:
         self.owner = array("i", [0]) * size
         for n in range(self.nodes):
             self.settle(n, 1)
-        self.reprice()
 
     @cython.cfunc
     def slot(self, cycle: cython.int) -> cython.int:
@@ -150,15 +134,7 @@ class Flow:
     def take(self, k: cython.int, change: cython.int) -> cython.void:
         """Count a word more or less in place k, resource times interval plus slot."""
         self.used[k] += change
-        self.toll[k] += change * self.present
-
-    @cython.cfunc
-    @cython.locals(r=cython.int, k=cython.int)
-    def reprice(self) -> cython.void:
-        """Compute all tolls anew."""
-        for r in range(self.resources):
-            for k in range(r * self.interval, (r + 1) * self.interval):
-                self.toll[k] = 0.2 + 0.8 * self.delay[r] + self.history[k] + self.present * self.used[k]
+        self.toll[k] += change * self.present[0]
 
     @cython.cfunc
     def root(self, e: cython.int) -> cython.int:
@@ -363,7 +339,7 @@ class Flow:
                         and self.tree[j] != stamp
                         and self.returns(s, layer, q, there)
                     ):
-                        price += 4.0 + 2.0 * self.present
+                        price += 4.0 + 2.0 * self.present[0]
                         if mark[j] == stamp and price >= cost[j]:
                             continue
                     mark[j] = stamp
@@ -425,7 +401,7 @@ class Flow:
 
     def sharing(self) -> float:
         """The price of sharing now."""
-        return self.present
+        return self.present[0]
 
     @cython.locals(i=cython.int, k=cython.int, e=cython.int, best_span=cython.int)
     def route_node(self, n: cython.int) -> None:
@@ -454,84 +430,6 @@ class Flow:
         self.rip(e)
         return self.route(e)
 
-    @cython.locals(k=cython.int, s=cython.int)
-    def edge_state(self, e: cython.int) -> int:
-        """0: routed without conflict; 1: routed with conflicts; 2: not routed."""
-        if self.length[e] < 0:
-            return 2
-        base: cython.int = self.done(self.source[e])
-        for k in range(self.length[e] - 1):
-            s = self.steps[e * self.stride + k]
-            if self.used[(s % self.resources) * self.interval + self.slot(base + s // self.resources)] > 1:
-                return 1
-        return 0
-
-    @cython.cfunc
-    def lacks(self, o: cython.int) -> cython.bint:
-        """Whether an order is not kept."""
-        return (
-            self.start[self.before[o]] + self.order_delay[o]
-            > self.start[self.after[o]] + self.order_distance[o] * self.interval
-        )
-
-    @cython.locals(k=cython.int, r=cython.int)
-    def node_state(self, n: cython.int) -> bool:
-        """Whether a node shares its unit's slot, or a result's, or breaks an order."""
-        u: cython.int = self.unit[n]
-        if self.busy[u * self.interval + self.slot(self.start[n])] > 1:
-            return True
-        for k in range(self.outputs[n]):
-            r = self.result[(2 * self.code[n] + k) * self.units + u]
-            if r >= 0 and self.used[r * self.interval + self.slot(self.done(n))] > 1:
-                return True
-        broken: cython.bint = False
-        for k in range(self.orders_at[n], self.orders_at[n + 1]):
-            broken |= self.lacks(self.orders[k])
-        return broken
-
-    def survey(self) -> tuple[list[int], list[int]]:
-        """The nodes and the edges in conflict."""
-        return (
-            [n for n in range(self.nodes) if self.node_state(n)],
-            [e for e in range(self.edges) if self.edge_state(e)],
-        )
-
-    def remember(self, growth: cython.double) -> None:
-        """End an iteration: what is shared becomes dearer for good, and sharing dearer."""
-        k: cython.int
-        for k in range(self.resources * self.interval):
-            if self.used[k] > 1:
-                self.history[k] += 0.4 * (self.used[k] - 1)
-        for k in range(self.units * self.interval):
-            if self.busy[k] > 1:
-                self.weary[k] += 0.8 * (self.busy[k] - 1)
-        for k in range(self.edges):
-            if self.length[k] < 0:
-                self.grudge[k] += 3.0
-        for k in range(len(self.order_grudge) - 1):
-            if self.lacks(k):
-                self.order_grudge[k] += 3.0
-        self.present = min(self.present * growth, 10.0)
-        self.reprice()
-
     def spent(self) -> int:
         """The states visited so far: a measure of time that is the same everywhere."""
         return self.work
-
-    def end_of(self, e: cython.int, which: cython.int) -> int:
-        """The producer (0) or the consumer (1) of an edge."""
-        return self.target[e] if which else self.source[e]
-
-    def path(self, e: cython.int) -> list[tuple[int, int]]:
-        """The (resource, cycle) steps of an edge's route."""
-        base: cython.int = self.done(self.source[e])
-        size: cython.int = self.resources
-        found = []
-        for k in range(self.length[e]):
-            s = self.steps[e * self.stride + k]
-            found.append((s % size, base + s // size))
-        return found
-
-    def places(self) -> tuple[list[int], list[int]]:
-        """Units and starts as they are now."""
-        return list(self.unit), list(self.start)

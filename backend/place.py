@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .anneal import Annealer
 from .bound import match_streams, pack_memories
 from .flat import Problem
+from .groups import Groups
 from .mapping import MemoryPlace, Placement, Schedule
 
 MOVES = 700
@@ -21,7 +22,7 @@ def place(problem: Problem, schedule: Schedule, seed: int, effort: float = 1.0) 
     homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem)
     units = _first_units(problem, schedule, homes)
     annealer = Annealer(problem, schedule.interval, seed, units, schedule.start, homes)
-    annealer.run(int(MOVES * effort * problem.nodes), HOT, COLD)
+    annealer.run(Groups(problem, schedule.interval, annealer), int(MOVES * effort * problem.nodes), HOT, COLD)
     unit, start, home = annealer.places()
     return placement_of(problem, schedule.interval, unit, start, home[problem.streams :])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .flat import Board, Problem
 from .flood import Flood
 from .flow import Flow
+from .ledger import Ledger
 from .mapping import Mapping, Placement, Route
 from .place import placement_of
 from .relocate import Relocation
@@ -50,13 +51,14 @@ def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0
     layers = max(longest, 0) + 2 * interval + 24
     board = Board(problem, interval, placement.unit, start, streams + banks, layers)
     flow = Flow(problem, board)
+    ledger = Ledger(problem, board)
     flood = Flood(problem, board, flow)
     for n in sorted(range(problem.nodes), key=lambda n: (start[n], n)):
         flow.route_node(n)
-    conflicts = Negotiation(flow, flood, Relocation(problem, board, flood, seed)).run(
+    conflicts = Negotiation(flow, flood, ledger, Relocation(problem, board, flood, seed)).run(
         len(problem.source), effort
     )
-    return conflicts if conflicts else _mapping_of(problem, flow, interval, banks)
+    return conflicts if conflicts else _mapping_of(problem, ledger, interval, banks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Negotiation:
 
     flow: Flow
     flood: Flood
+    ledger: Ledger
     relocation: Relocation
 
     def run(self, all_edges: int, effort: float) -> int:
@@ -72,16 +75,16 @@ class Negotiation:
         best, iteration = 1 << 30, 0
         best_iteration, best_work = 0, 0
         while True:
-            nodes, edges = self.flow.survey()
+            nodes, edges = self.ledger.survey()
             conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
             if conflicts < best:
                 best, best_iteration, best_work = conflicts, iteration, work
             stale = iteration - best_iteration > PATIENCE * effort or work - best_work > WORK * effort
             if conflicts == 0 or stale:
                 return best
-            self.flow.remember(GROWTH)
+            self.ledger.remember(GROWTH)
             for node in self._shuffled(nodes):
-                if self.flow.node_state(node):
+                if self.ledger.node_state(node):
                     self.relocate(node)
             rest = 3 if CROWDED * len(edges) < all_edges else 12
             for edge in self._shuffled(edges):
@@ -96,11 +99,11 @@ class Negotiation:
 
     def _mend(self, edge: int, rest: int) -> None:
         """Route an edge in conflict anew or, once in `rest` times, move one of its ends."""
-        state = self.flow.edge_state(edge)
+        state = self.ledger.edge_state(edge)
         if state == 0:
             return
         if state == 2 or (rest and self.relocation.pick(rest) == 0):
-            self.relocate(self.flow.end_of(edge, self.relocation.pick(2)))
+            self.relocate(self.ledger.end_of(edge, self.relocation.pick(2)))
         else:
             self.flow.reroute(edge)
 
@@ -111,15 +114,15 @@ class Negotiation:
         return items
 
 
-def _mapping_of(problem: Problem, flow: Flow, interval: int, banks: list[int]) -> Mapping:
-    units, start = flow.places()
+def _mapping_of(problem: Problem, ledger: Ledger, interval: int, banks: list[int]) -> Mapping:
+    units, start = ledger.places()
     placement = placement_of(problem, interval, units, start, banks)
     first = min(start, default=0)
     routes = tuple(
         Route(
             problem.target[e],
             problem.position[e],
-            tuple((r, cycle - first) for r, cycle in flow.path(e)),
+            tuple((r, cycle - first) for r, cycle in ledger.path(e)),
         )
         for e in range(len(problem.source))
     )
