@@ -9,10 +9,15 @@ import re
 from dataclasses import dataclass, field
 
 from backend.dfg import DFG, Word
-from backend.run_dfg import run_dfg
+from backend.mapping import Mapping
+from backend.run_dfg import DFGRun, run_dfg
+from backend.verilog import emit
 from macah import ir
 from macah.run import run_kernel
 from macah.todfg import host_names
+from sim.simulate import SimRun, simulate
+
+Words = dict[int, list[int]]
 
 RANGES = {
     "_Bool": (1, False),
@@ -119,8 +124,13 @@ def run_ir(kernel: ir.Kernel, host: Host, limit: int = 2_000_000) -> Host:
     return host
 
 
-def run_graph(kernel: ir.Kernel, dfg: DFG, host: Host) -> Host:
-    """The host's state after the graph ran in the graph interpreter."""
+def simulated(mapping: Mapping, live_ins: list[int], inputs: Words, memories: Words) -> SimRun:
+    """What the mapped design does with the words of a graph's run."""
+    return simulate(emit(mapping), live_ins, inputs, memories, closed=list(inputs), limit=2_000_000)
+
+
+def run_graph(kernel: ir.Kernel, dfg: DFG, host: Host, mapping: Mapping | None = None) -> Host:
+    """The host's state after the graph ran in the graph interpreter, or mapped, in simulation."""
     host = host.copy()
     names = host_names(kernel)
 
@@ -136,15 +146,19 @@ def run_graph(kernel: ir.Kernel, dfg: DFG, host: Host) -> Host:
         for s, port in enumerate(dfg.streams)
         if not port.sends
     }
-    ran = run_dfg(dfg, live_ins, inputs, memories)
+    ran: DFGRun | SimRun
+    if mapping is None:
+        ran = run_dfg(dfg, live_ins, inputs, memories)
+    else:
+        ran = simulated(mapping, live_ins, inputs, memories)
     for index, name in enumerate(dfg.live_outs):
         host.write(capture(name), [ran.live_outs[index]])
     for m, memory in enumerate(dfg.memories):
         if memory.captured_out:
-            host.write(capture(memory.name), ran.memories[m])
+            host.write(capture(memory.name), list(ran.memories[m])[: memory.words])
     for s, port in enumerate(dfg.streams):
         if port.sends:
-            words, k = ran.outputs.get(s, []), len(port.words)
+            words, k = list(ran.outputs.get(s, [])), len(port.words)
             elements = [tuple(words[i : i + k]) for i in range(0, len(words), k)]
             host.sent = host.joined(elements, port.words)
     return host

@@ -10,6 +10,9 @@ import pytest
 from program_generator import Generator
 from stage_runner import Host, converted, run_graph, run_ir
 
+from arch.describe import load_fabric
+from backend.mapper import map_kernel
+from backend.mapping import MapOptions
 from macah.diagnostic import MacahError
 from macah.lower import lower
 from macah.passes.pipeline import optimize
@@ -92,3 +95,17 @@ def test_all_stages_agree(seed: int, tmp_path: Path, runtime: list[str]) -> None
         pytest.skip("too slow to interpret")
     except MacahError as refused:
         pytest.fail("".join(d.message for d in refused.diagnostics))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT // 4))
+def test_the_mapped_design_agrees_with_the_graph(seed: int, tmp_path: Path) -> None:
+    made = Generator(seed, wide=False, size=6)
+    source = tmp_path / "random.macah"
+    source.write_text(made.program())
+    program = read_program(source)
+    host = host_of(made)
+    kernel = optimize(lower(program, program.kernels[0]))
+    dfg = build_dfg(kernel)
+    mapping = map_kernel(dfg, load_fabric("grid8x8"), MapOptions(seed=seed))
+    assert printed(run_graph(kernel, dfg, host, mapping), made) == printed(run_graph(kernel, dfg, host), made)
