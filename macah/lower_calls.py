@@ -6,7 +6,7 @@ from typing import Any
 
 from pycparser import c_ast
 
-from macah import ir
+from macah import ctypes, ir
 from macah.ctypes import Integer
 from macah.diagnostic import MacahError, Note, Place
 from macah.lower_arithmetic import binary, convert, unary
@@ -24,7 +24,8 @@ _HOST_ONLY = frozenset(
 )
 _MATH = {"min": 2, "max": 2, "abs": 1, "labs": 1, "llabs": 1}
 _BUILT_IN = frozenset(
-    {"EXPECT", "ADPC", "__builtin_expect", "__assert_fail", "pstream_close", "pstream_ended"}
+    {"EXPECT", "ADPC", "__builtin_expect", "__builtin_offsetof", "__assert_fail"}
+    | {"pstream_close", "pstream_ended"}
 )
 
 
@@ -44,7 +45,7 @@ class Calls(Functions):
             if name in _MATH:
                 return self._math(name, function, arguments, where)
             if name in _BUILT_IN:
-                return self._built_in(name, arguments, where)
+                return self._built_in(node, arguments, where)
             raise self._no_body(name, function, where)
         if isinstance(function, Object):
             raise self._through_pointer(where)
@@ -85,8 +86,11 @@ class Calls(Functions):
             expr, ctype = unary("abs", *values[0])
         return Rvalue(ctype, expr)
 
-    def _built_in(self, name: str, arguments: list[Any], where: Place) -> Value:
+    def _built_in(self, node: Any, arguments: list[Any], where: Place) -> Value:
+        name = node.name.name
         match name, arguments:
+            case "__builtin_offsetof", _:
+                return Rvalue(ctypes.ULONG, ir.Const(self.types.constant(node, self.scope), 64))
             case "EXPECT", [condition, share]:
                 self.frequency(share)
                 return self.rvalue(condition)

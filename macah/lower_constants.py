@@ -11,8 +11,9 @@ from typing import Any
 from pycparser import c_ast
 
 from macah import ctypes
-from macah.ctypes import CType, Floating, Integer
+from macah.ctypes import ArrayType, CType, Floating, Integer
 from macah.diagnostic import MacahError, Place
+from macah.lower_layout import member_path
 from macah.lower_scope import Broken, Constant, Object, Scope
 from macah.lower_types import Types
 from macah.program import place_of
@@ -141,7 +142,27 @@ class Constants(Types):
                 return self.number(self.selected(node, scope), scope)
             case c_ast.FuncCall(name=c_ast.ID(name="__builtin_expect"), args=args):
                 return self.number(args.exprs[0], scope)
+            case c_ast.FuncCall(name=c_ast.ID(name="__builtin_offsetof"), args=args):
+                return ctypes.ULONG, self._offset(
+                    self.read_type(args.exprs[0], scope)[0], args.exprs[1], scope
+                )[1]
         raise MacahError("the expression is not constant", place_of(node))
+
+    def _offset(self, outer: CType, node: Any, scope: Scope) -> tuple[CType, int]:
+        """The type of the member that `offsetof` names, and its offset in `outer`."""
+        match node:
+            case c_ast.ArrayRef(name=base, subscript=subscript):
+                ctype, offset = self._offset(outer, base, scope)
+                if isinstance(ctype, ArrayType):
+                    size = ctypes.size_of(ctype.element) or 0
+                    return ctype.element, offset + size * self.constant(subscript, scope)
+                raise MacahError("subscripted value is not an array", place_of(node))
+            case c_ast.StructRef(name=base, field=field):
+                ctype, offset = self._offset(outer, base, scope)
+            case field:
+                ctype, offset = outer, 0
+        path = member_path(ctype, field.name, node)
+        return path[-1].type, offset + sum(member.offset for member in path)
 
     def size(self, node: Any, scope: Scope) -> tuple[Integer, int]:
         """The value of `sizeof` or `_Alignof`."""

@@ -12,6 +12,7 @@ from macah.ctypes import ArrayType, CType, FunctionType, Integer, StructType
 from macah.diagnostic import MacahError, Note
 from macah.lower_constants import adpc_value as adpc_value
 from macah.lower_initializers import InitializerReader, Item
+from macah.lower_packing import pragma_packing
 from macah.lower_scope import (
     Broken,
     Constant,
@@ -32,6 +33,7 @@ class Declarations(Analyzer):
 
     def __init__(self, unit: Any, adpc: Mapping[str, int]) -> None:
         super().__init__(adpc)
+        self.limits = pragma_packing(unit)
         self.file = FileScope(declare=self.declare, read_tag=self.read_type)
         self.file.add(unit)
 

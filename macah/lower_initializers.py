@@ -11,8 +11,9 @@ from pycparser import c_ast
 from macah.ctypes import ArrayType, CType, StructType, compatible
 from macah.diagnostic import MacahError
 from macah.lower_constants import string_units
+from macah.lower_layout import member_path
 from macah.lower_scope import Scope
-from macah.lower_typeof import Analyzer, member_path
+from macah.lower_typeof import Analyzer
 from macah.program import place_of
 
 Steps = tuple[str | int, ...]

@@ -11,9 +11,9 @@ from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, constant, convert, index_word
 from macah.lower_base import Base, type_text
 from macah.lower_constants import string_units
+from macah.lower_layout import member_path
 from macah.lower_scope import Constant, FunctionName, Object, Table
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value, unresolved
-from macah.lower_typeof import member_path
 from macah.program import place_of
 
 

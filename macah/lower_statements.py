@@ -17,11 +17,6 @@ from macah.lower_switch import Run, runs_of
 from macah.program import place_of
 from macah.syntax import Asm, KernelBlock, Receive, Send, UnrolledFor
 
-_HINTS = {
-    "goto": "use a loop, 'break' or 'continue'",
-    "label": "use a loop, 'break' or 'continue'",
-}
-
 
 class Statements(Locals):
     """C's statements."""
@@ -72,9 +67,9 @@ class Statements(Locals):
                 if not self.types.constant(condition, self.scope):
                     reason = f": {text.value}" if text is not None else ""
                     raise MacahError(f"static assertion failed{reason}", where)
-            case c_ast.AttributedStatement(stmt=inner):
+            case c_ast.AttributedStatement(stmt=inner) | c_ast.Label(stmt=inner):
                 self.statement(inner)
-            case c_ast.Goto() | c_ast.Label() | Asm() | KernelBlock() | c_ast.Case() | c_ast.Default():
+            case c_ast.Goto() | Asm() | KernelBlock() | c_ast.Case() | c_ast.Default():
                 raise _refused(node, where)
             case _:
                 self.value(node, wanted=False)
@@ -273,9 +268,8 @@ def _is_expression(node: Any) -> bool:
 def _refused(node: Any, where: Place) -> MacahError:
     match node:
         case c_ast.Goto():
-            return MacahError("'goto' is not supported in a kernel", where, hint=_HINTS["goto"])
-        case c_ast.Label(name=name):
-            return MacahError(f"label '{name}' is not supported in a kernel", where, hint=_HINTS["label"])
+            hint = "use a loop, 'break' or 'continue'"
+            return MacahError("'goto' is not supported in a kernel", where, hint=hint)
         case Asm():
             hint = "write it in C, or outside the kernel block"
             return MacahError("'asm' is not supported in a kernel", where, hint=hint)

@@ -7,9 +7,10 @@ from typing import Any
 from pycparser import c_ast
 
 from macah import ctypes
-from macah.ctypes import ArrayType, CType, Floating, FunctionType, Integer, Pointer, StructType
+from macah.ctypes import ArrayType, CType, Floating, FunctionType, Integer, Pointer
 from macah.diagnostic import MacahError
 from macah.lower_constants import Constants, arithmetic_type, literal, string_units
+from macah.lower_layout import member_path
 from macah.lower_scope import Broken, Constant, FunctionName, Object, Scope
 from macah.program import place_of
 
@@ -124,6 +125,8 @@ class Analyzer(Constants):
                 return ctypes.promote(ctype) if name == "abs" and isinstance(ctype, Integer) else ctype
             if name == "pstream_ended":
                 return ctypes.INT
+            if name == "__builtin_offsetof":
+                return ctypes.ULONG
             if name in {"min", "max"} and len(arguments) == 2:
                 return arithmetic_type(*(self.type_of(a, scope) for a in arguments))
         ctype = self.type_of(function, scope)
@@ -132,16 +135,3 @@ class Analyzer(Constants):
         if isinstance(ctype, FunctionType):
             return ctype.result
         raise MacahError("called object is not a function or function pointer", place_of(node))
-
-
-def member_path(ctype: CType, name: str, node: Any) -> tuple[ctypes.Member, ...]:
-    """The way to a member of a struct value, or gcc's error."""
-    if not isinstance(ctype, StructType):
-        message = f"request for member '{name}' in something not a structure or union"
-        raise MacahError(message, place_of(node))
-    if not ctype.complete:
-        raise MacahError(f"invalid use of incomplete type '{ctype}'", place_of(node))
-    path = ctype.find(name)
-    if not path:
-        raise MacahError(f"'{ctype}' has no member named '{name}'", place_of(node))
-    return path

@@ -11,6 +11,7 @@ from macah import ctypes
 from macah.ctypes import ArrayType, CType, FunctionType, Integer, Pointer, StructType
 from macah.diagnostic import MacahError, Place
 from macah.lower_layout import Layout
+from macah.lower_packing import packing_of
 from macah.lower_scope import Constant, Scope, Typedef
 from macah.program import place_of
 from macah.syntax import ShiftableDecl, StreamType
@@ -22,6 +23,8 @@ class Types:
     def __init__(self) -> None:
         # A struct or enumeration that several declarators share is one type.
         self._defined: dict[int, tuple[Any, CType]] = {}
+        # What `#pragma pack` says about each struct.
+        self.limits: dict[int, int] = {}
 
     def constant(self, node: Any, scope: Scope, name: str = "") -> int:
         """The value of an integer constant expression."""
@@ -120,12 +123,15 @@ class Types:
                 scope.tags[node.name] = struct
         self._defined[id(node)] = (node, struct)
         if node.decls is not None and not struct.complete:
-            self._lay_out(struct, node.decls, scope)
+            self._lay_out(struct, node, scope)
         return struct
 
-    def _lay_out(self, struct: StructType, members: list[Any], scope: Scope) -> None:
-        layout = Layout(struct.kind == "union")
-        for number, member in enumerate(members):
+    def _lay_out(self, struct: StructType, node: Any, scope: Scope) -> None:
+        def constant(expr: Any) -> int:
+            return self.constant(expr, scope)
+
+        layout = Layout(struct.kind == "union", packing_of(node, constant), self.limits.get(id(node), 0))
+        for number, member in enumerate(node.decls):
             if not isinstance(member, c_ast.Decl):
                 continue
             ctype, const = self.read_type(member.type, scope)
@@ -137,7 +143,7 @@ class Types:
             if ctypes.size_of(ctype) is None:
                 raise MacahError(f"field '{member.name}' has incomplete type '{ctype}'", place_of(member))
             if member.name or isinstance(ctype, StructType):
-                layout.add(member.name or f"@{number}", ctype, const)
+                layout.add(member.name or f"@{number}", ctype, const, packing_of(member, constant))
         layout.finish(struct)
 
     def _enum(self, node: Any, scope: Scope) -> CType:

@@ -68,6 +68,9 @@ def _call(index: int, kernel: HostKernel) -> Iterator[str]:
         stream = names[port.name]
         assert isinstance(stream, ir.StreamCapture), port.name
         handles.append(f"(macah_stream *)({stream.source})")
+        # The kernel cuts elements into words, as it thinks that the compiler lays them out.
+        same = f"sizeof(MACAH_ELEMENT({stream.source})) == {stream.stream.size}"
+        yield f'_Static_assert({same}, "this layout of elements is not supported in a kernel");'
     yield from _array("macah_stream *const macah_streams", handles)
     buffers = []
     for m, memory in enumerate(dfg.memories):
