@@ -15,6 +15,9 @@ from .mapping import DoesNotFit, Shortage
 MOST_CLASSES = 10
 """Up to this many classes of units, all unions of classes are bounded; beyond, single ones and all."""
 
+MOST_NAMES = 4
+"""So many kinds of operations are named of those that bind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -48,7 +51,7 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
     resource, why = _resource_bound(problem)
     recurrence, cycle = _recurrence_bound(problem)
     if recurrence > resource:
-        why = f"a recurrence of {len(cycle)} operations"
+        why = f"a recurrence of {len(cycle)} operation{'s' * (len(cycle) != 1)}"
     return Bounds(resource, recurrence, max(resource, recurrence, 1), why, cycle)
 
 
@@ -203,17 +206,32 @@ def _resource_bound(problem: Problem) -> tuple[int, str]:
         # Everything that only these units can do.
         ops = sum(count for kind, count in counts.items() if classes[kind] <= units)
         if _ceil(ops, len(units)) > best:
-            best, why = _ceil(ops, len(units)), f"{ops} operations on {len(units)} units"
+            names = Counter(
+                node.op
+                for node, kind in zip(problem.dfg.nodes, problem.kind, strict=True)
+                if classes[kind] <= units
+            )
+            best, why = _ceil(ops, len(units)), f"{_listed(names)} on {len(units)} units"
     for group in range(problem.groups):
         members = _members(problem, group)
         if group < problem.streams:
-            ports, name = 1, problem.dfg.streams[group].name
+            ports, name = 1, f"stream {problem.dfg.streams[group].name}, which has 1 port"
         else:
             ports = max(len(problem.fabric.memories[b].ports) for b in problem.homes[group])
-            name = problem.dfg.memories[group - problem.streams].name
+            name = (
+                f"array {problem.dfg.memories[group - problem.streams].name}, whose memory has {ports} ports"
+            )
         if members and _ceil(len(members), ports) > best:
             best, why = _ceil(len(members), ports), f"{len(members)} operations on {name}"
     return best, why
+
+
+def _listed(names: Counter[str]) -> str:
+    """`25 operations (20 mul, 5 muladd)`, the commonest first."""
+    ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{count} {name}" for name, count in ordered[:MOST_NAMES]]
+    more = ["…"] * (len(ordered) > MOST_NAMES)
+    return f"{names.total()} operations ({', '.join(shown + more)})"
 
 
 def delays(problem: Problem) -> list[Delay]:

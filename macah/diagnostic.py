@@ -54,7 +54,7 @@ def render(diagnostic: Diagnostic, read_line: Callable[[Place], str | None] | No
 
     `read_line` gives the source line of a place or None; by default it is read from the file.
     """
-    source = read_line or _line_of
+    source = read_line or source_line
     lines = [_head(diagnostic.severity, diagnostic.message, diagnostic.where)]
     lines += _excerpt(diagnostic.where, source)
     for note in diagnostic.notes:
@@ -81,7 +81,8 @@ def _excerpt(where: Place | None, source: Callable[[Place], str | None]) -> list
     return lines
 
 
-def _line_of(where: Place) -> str | None:
+def source_line(where: Place) -> str | None:
+    """The line of its file that a place is in, without its end; None if that cannot be read."""
     try:
         lines = Path(where.file).read_text(errors="replace").splitlines()
     except (OSError, ValueError):

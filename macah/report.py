@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from arch.fabric import Kind
 from arch.ops import COMPARISONS
 from backend.bound import Bounds, minimum_interval
-from backend.dfg import DFG, Place, Use
+from backend.dfg import DFG, Node, Place, Use
 from backend.mapping import Mapping
+
+from .diagnostic import source_line
+
+# Names that lowering gives to what these statements decide.
+_C_WORDS = frozenset({"if", "for", "while", "do", "switch", "case", "FOR"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,15 @@ def count_predicates(dfg: DFG) -> int:
     return len(predicates)
 
 
+def limit(bounds: Bounds) -> str:
+    """Which of the two bounds holds the interval up, in one word; "none" if it could not be smaller."""
+    if bounds.mii == 1:
+        return "none"
+    if bounds.resource == bounds.recurrence:
+        return "both"
+    return "recurrence" if bounds.recurrence > bounds.resource else "resources"
+
+
 def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
     """One kernel as an object for JSON."""
     dfg = mapping.dfg
@@ -76,7 +92,8 @@ def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
         "mii": bounds.mii,
         "resource_mii": bounds.resource,
         "recurrence_mii": bounds.recurrence,
-        "binding": bounds.binding,
+        "binding": limit(bounds),
+        "binding_text": bounds.binding,
         "schedule_length": mapping.length,
         "selects": sum(node.op == "select" for node in dfg.nodes),
         "predicates": count_predicates(dfg),
@@ -128,19 +145,45 @@ def _kernel_text(where: Place, mapping: Mapping) -> str:
 
 def _binding(mapping: Mapping, bounds: Bounds) -> str:
     """What sets the interval, and for a recurrence its operations with their source lines."""
-    text = bounds.binding
-    if bounds.cycle and bounds.recurrence == bounds.mii:
-        steps = [f"    {_step(mapping.dfg, node)}" for node in bounds.cycle]
-        text = "\n".join([f"{text}: this cycle of operations", *steps])
+    which = limit(bounds)
+    texts = []
+    if which == "none" and mapping.interval == 1:
+        texts.append("nothing: an iteration begins in every cycle")
+    if which in ("resources", "both"):
+        texts.append(f"resources: {bounds.binding}")
+    if which in ("recurrence", "both"):
+        texts.append(f"a recurrence: {_count(len(bounds.cycle), 'operation')}, one after the other")
+    text = f"\n{'':23}and ".join(texts)
+    if which in ("recurrence", "both"):
+        text += "".join(f"\n    {line}" for line in _steps(mapping.dfg, bounds.cycle))
     if mapping.interval > bounds.mii:
-        text += f"\n  above the bound      by {mapping.interval - bounds.mii}: placement and routing"
+        above = f"placement and routing, {mapping.interval - bounds.mii} above the lower bound"
+        text += f"\n{'':23}and {above}" if text else above
     return text
 
 
-def _step(dfg: DFG, number: int) -> str:
-    node = dfg.nodes[number]
-    name = f" of {node.variable}" if node.variable else ""
-    return f"{node.op}{name}" + (f" at {node.where.file}:{node.where.line}" if node.where else "")
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _steps(dfg: DFG, cycle: Sequence[int]) -> Iterator[str]:
+    """The operations of a cycle, those of one source line together, with the text of that line."""
+    for where, numbers in groupby(cycle, key=lambda number: dfg.nodes[number].where):
+        source = source_line(where) if where else None
+        words = [_step(dfg.nodes[number], source or "") for number in numbers]
+        place = f"{where.file}:{where.line}: " if where else ""
+        yield f"{place}{', '.join(words)}" + (f"  | {' '.join(source.split())}" if source else "")
+
+
+def _step(node: Node, source: str) -> str:
+    """An operation, and the variable that it gives a value, if the source line speaks of it."""
+    name = node.variable
+    named = name and name.partition(".")[0] not in _C_WORDS and _mentions(source, name.partition(".")[0])
+    return f"{node.op} of {name}" if named else node.op
+
+
+def _mentions(source: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", source) is not None
 
 
 def _line(dfg: DFG, number: int) -> int | None:

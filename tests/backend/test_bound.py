@@ -75,7 +75,7 @@ def test_a_stream_with_three_operations_needs_interval_three() -> None:
         b.add("recv", Const(0), alive, stream=s)
     bounds = minimum_interval(b.build(), GRID)
     assert bounds.resource == 3
-    assert bounds.binding == "3 operations on in"
+    assert bounds.binding == "3 operations on stream in, which has 1 port"
 
 
 def test_accesses_of_one_array_share_the_ports_of_one_bank() -> None:
