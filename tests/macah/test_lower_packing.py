@@ -11,8 +11,8 @@ from macah.parser import MacahParser
 
 STRUCTS = {
     "packed": "struct __attribute__((packed)) S { char a; int b; short c; long long d; };",
-    "behind": "struct S { char a; struct { short c; long d; } b; int c; } __attribute__((__packed__, aligned(4)));",
-    "member": "struct S { char a; int b __attribute__((packed)); char c; short d __attribute__((aligned(8))); };",
+    "behind": "struct S { char a; struct { short c; long d; } b; } __attribute__((__packed__, aligned(4)));",
+    "member": "struct S { char a; int b __attribute__((packed)); short d __attribute__((aligned(8))); };",
     "largest": "struct S { char a; short b; } __attribute__((aligned));",
     "alignas": "struct S { char a; _Alignas(16) short b; };",
     "bits": "struct __attribute__((packed)) S { int a : 5, b : 30, c : 3; char d; };",
