@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .diagnostic import MacahError, render
-from .driver import perform
 from .options import Options
 
 EMITS = ("c", "host-c", "ir", "dfg", "map", "verilog")
@@ -160,10 +159,16 @@ def _split_run(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def main() -> NoReturn:
     """Entry point: exits with 0, 1 (an error was printed), 2 (wrong usage), 130 (interrupted)."""
+    _open_standard_files()
     # A reader that goes away, as `| head` does, ends us quietly, as it ends any C program.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, _terminate)
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(end) == signal.SIG_DFL:
+            signal.signal(end, _terminate)
     try:
+        # Here, so that Ctrl-C is met while the modules are loaded too.
+        from .driver import perform
+
         perform(parse(sys.argv[1:]))
     except MacahError as error:
         for diagnostic in error.diagnostics:
@@ -188,6 +193,20 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
+def _open_standard_files() -> None:
+    """Gives closed standard files something to be, for us alone: the program of `run` gets them closed.
+
+    What is written to standard output then fails, as it does in other programs.
+    """
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
 def _terminate(signum: int, _: object) -> NoReturn:
-    """SIGTERM unwinds the stack, so that temporary files go."""
+    """SIGTERM and SIGHUP unwind the stack, so that temporary files go."""
     sys.exit(128 + signum)

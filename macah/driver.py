@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -29,7 +28,7 @@ from .report import report_json, report_text
 from .show import show_kernel
 from .stages import Stages
 from .todfg import build_dfg
-from .toolchain import check_output, compiler, run_compiler, write_whole
+from .toolchain import check_output, compiler, run_compiler, workspace, write_whole
 from .translate import HostKernel, to_c, to_host_c
 
 # What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels.
@@ -73,14 +72,17 @@ def _act(options: Options, stages: Stages) -> int | None:
     sys.stderr.write(program.warnings)
     match options.action:
         case "emit":
-            write_output(options, _emitted(program, options, stages))
+            text = _emitted(program, options, stages)
+            stages.hide()
+            write_output(options, text)
         case "report":
             kernels = _compile_kernels(program, options, stages)
             show = report_json if options.json else report_text
+            stages.hide()
             write_output(options, show([(k.site.where, k.mapping) for k in kernels]))
         case action:
-            with tempfile.TemporaryDirectory(prefix="macahc-") as directory:
-                built = _build(program, options, stages, Path(directory))
+            with workspace() as directory:
+                built = _build(program, options, stages, directory)
                 if action == "run":
                     return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
                 write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)

@@ -19,9 +19,10 @@ class Stages:
     def __init__(self, verbose: bool = False) -> None:
         self.times: list[tuple[str, float]] = []
         self.verbose = verbose
-        self._status: Any = None
+        self._line: Any = None
         self._text = ""
-        self._started = threading.Event()
+        self._hidden = False
+        self._lock = threading.Lock()
 
     @contextmanager
     def progress(self) -> Iterator[None]:
@@ -34,9 +35,15 @@ class Stages:
             yield
         finally:
             timer.cancel()
-            self._started.set()
-            if self._status is not None:
-                self._status.stop()
+            self.hide()
+
+    def hide(self) -> None:
+        """Ends the progress line, so that output can be written to the same terminal."""
+        with self._lock:
+            self._hidden = True
+            if self._line is not None:
+                self._line.stop()
+                self._line = None
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
@@ -53,8 +60,8 @@ class Stages:
         self._text = text
         if self.verbose:
             sys.stderr.write(f"macahc: {text}\n")
-        if self._status is not None:
-            self._status.update(text)
+        if self._line is not None:
+            self._line.renderable.update(text=text)
 
     def table(self) -> str:
         """The times as text, in seconds."""
@@ -62,8 +69,17 @@ class Stages:
         return "".join(rows) + f"{sum(s for _, s in self.times):9.3f} s  in all\n"
 
     def _show(self) -> None:
-        from rich.console import Console  # takes a tenth of a second, so only for those who wait
+        # These take a tenth of a second to import, so they are only for those who wait.
+        from rich.console import Console
+        from rich.live import Live
+        from rich.spinner import Spinner
 
-        if not self._started.is_set():
-            self._status = Console(stderr=True).status(self._text)
-            self._status.start()
+        with self._lock:
+            if not self._hidden:
+                # Standard output is the program's, and may be no terminal: it must not pass through here.
+                console = Console(stderr=True)
+                spinner = Spinner("dots", self._text)
+                self._line = Live(
+                    spinner, console=console, transient=True, redirect_stdout=False, refresh_per_second=8
+                )
+                self._line.start()

@@ -7,7 +7,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from .diagnostic import MacahError
@@ -51,6 +52,20 @@ def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) 
     sys.stderr.write(done.stderr)
     if done.returncode:
         raise MacahError(problem)
+
+
+@contextmanager
+def workspace() -> Iterator[Path]:
+    """A directory that goes with all that is in it, also what tools leave there when they are killed."""
+    before = os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="macahc-", ignore_cleanup_errors=True) as directory:
+        os.environ["TMPDIR"] = directory
+        try:
+            yield Path(directory)
+        finally:
+            os.environ.pop("TMPDIR")
+            if before is not None:
+                os.environ["TMPDIR"] = before
 
 
 def write_whole(path: Path, data: bytes, executable: bool = False) -> None:

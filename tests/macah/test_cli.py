@@ -1,7 +1,9 @@
 """The command line: what users, scripts and checks rely on."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -342,3 +344,75 @@ def test_messages_of_the_c_compiler_point_to_their_column(tmp_path: Path) -> Non
     source = tmp_path / "p.macah"
     source.write_text("int main(void) { int s = 0; kernel { s = 1; } return nothing; }\n")
     assert "p.macah:1:54: error: \u2018nothing\u2019" in macahc(source, cwd=tmp_path, LC_ALL="C.UTF-8").stderr
+
+
+@pytest.mark.parametrize(
+    ("closing", "words", "status"),
+    [
+        ("2>&-", ("run", "--mode", "c"), 7),
+        (">&- <&-", ("run", "--mode", "c"), 7),
+        ("2>&-", ("-v", "--mode", "c", "-o", "out"), 0),
+        (">&-", ("--emit", "c"), 1),
+        (">/dev/full", ("--emit", "c"), 1),
+        (">/dev/full", ("--report",), 1),
+    ],
+)
+def test_closed_and_full_files_make_no_traceback(
+    closing: str, words: tuple[str, ...], status: int, total: Path, tmp_path: Path
+) -> None:
+    shell = ["sh", "-c", f'"$@" {closing}', "sh", *command(*words, total)]
+    done = subprocess.run(shell, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    assert "internal" not in done.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("delay", [0.8, 1.1])
+def test_a_killed_compilation_leaves_nothing(
+    how: signal.Signals, delay: float, total: Path, tmp_path: Path
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with subprocess.Popen(
+        command(total, "-o", tmp_path / "out"),
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        time.sleep(delay)
+        child.send_signal(how)
+        assert child.stderr
+        said = child.stderr.read()
+    assert "Traceback" not in said
+    assert child.returncode in (0, 128 + how)
+    assert list(scratch.iterdir()) == []
+
+
+def on_a_terminal(*words: object) -> tuple[str, str]:
+    """What a command writes to a pipe as standard output, and to a terminal as standard error."""
+    terminal, other = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command(*words), stdout=subprocess.PIPE, stderr=other, env=environment) as child:
+        os.close(other)
+        shown = b""
+        with contextlib.suppress(OSError):  # how a terminal's end shows
+            while data := os.read(terminal, 4096):
+                shown += data
+        assert child.stdout
+        written = child.stdout.read()
+    os.close(terminal)
+    return written.decode(), shown.decode()
+
+
+def test_progress_on_a_terminal_comes_late_goes_away_and_takes_no_output() -> None:
+    example = Path(__file__).parents[2] / "examples" / "sad.macah"
+    written, shown = on_a_terminal("--report", example)
+    assert written.startswith("kernel search_kernel")
+    assert "kernel search_kernel" not in shown
+    # Shown at all if it took long enough, with its line erased and the cursor back at the end.
+    assert not shown or shown.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
+
+
+def test_a_fast_compilation_shows_no_progress(total: Path) -> None:
+    assert on_a_terminal("--emit", "c", total)[1] == ""
