@@ -36,6 +36,7 @@ class Streams(Expressions):
         if not isinstance(value, Lvalue) or not isinstance(value.type, StreamType):
             message = f"expected a stream, have a value of type '{type_text(value)}'"
             raise MacahError(message, place_of(node))
+        _refuse_pointers(value.type.element, place_of(node))
         leaf = self.storage.leaf(value, place_of(node))
         assert isinstance(leaf, ir.Stream), leaf
         return leaf, value.index, value.type.element
@@ -232,3 +233,12 @@ def _rows(lvalue: Lvalue) -> list[Lvalue]:
 def _integer(lvalue: Lvalue) -> Integer:
     assert isinstance(lvalue.type, Integer), lvalue
     return lvalue.type
+
+
+def _refuse_pointers(element: CType, where: Place) -> None:
+    for steps, ctype, _ in scalar_leaves(element):
+        if isinstance(ctype, ctypes.Pointer | StreamType):
+            what = "a stream" if isinstance(ctype, StreamType) else "a pointer"
+            member = next((str(step) for step in reversed(steps) if isinstance(step, str)), "")
+            message = f"the elements of this stream, of type '{element}', have {what} inside, '{member}'"
+            raise MacahError(message, where, hint="send an index or the value itself")
