@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 _PATIENCE = 1.0
@@ -20,6 +21,7 @@ class Stages:
         self.times: list[tuple[str, float]] = []
         self.verbose = verbose
         self._line: Any = None
+        self._spinner: Any = None
         self._text = ""
         self._hidden = False
         self._lock = threading.Lock()
@@ -61,7 +63,7 @@ class Stages:
         if self.verbose:
             sys.stderr.write(f"macahc: {text}\n")
         if self._line is not None:
-            self._line.renderable.update(text=text)
+            self._line.update(self._spinner(text))
 
     def table(self) -> str:
         """The times as text, in seconds."""
@@ -74,12 +76,16 @@ class Stages:
         from rich.live import Live
         from rich.spinner import Spinner
 
+        self._spinner = partial(Spinner, "dots")
         with self._lock:
             if not self._hidden:
                 # Standard output is the program's, and may be no terminal: it must not pass through here.
                 console = Console(stderr=True)
-                spinner = Spinner("dots", self._text)
                 self._line = Live(
-                    spinner, console=console, transient=True, redirect_stdout=False, refresh_per_second=8
+                    self._spinner(self._text),
+                    console=console,
+                    transient=True,
+                    redirect_stdout=False,
+                    refresh_per_second=8,
                 )
                 self._line.start()
