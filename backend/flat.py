@@ -53,6 +53,7 @@ class Terrain:
         self.resources = len(resources)
         self.units = len(fabric.units)
         self.delay = ints(r.kind is Kind.REGISTER for r in resources)
+        self.registers = sum(self.delay)
         self.operand = ints(r.kind is Kind.OPERAND for r in resources)
         self.sinks_at, self.sinks = rows(fabric.sinks)
         self.sources_at, self.sources = rows([r.sources for r in resources])

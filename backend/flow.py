@@ -425,6 +425,13 @@ class Flow:
                     self.route(e)
             tried = best_span
 
+    @cython.locals(i=cython.int)
+    def renew(self, n: cython.int) -> None:
+        """Give all edges that leave a node new routes: a way that several share moves only as a whole."""
+        for i in range(self.out_at[n], self.out_at[n + 1]):
+            self.rip(self.outs[i])
+        self.route_node(n)
+
     def reroute(self, e: cython.int) -> bool:
         """Give an edge a new route at today's prices."""
         self.rip(e)

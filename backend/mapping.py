@@ -16,6 +16,7 @@ class Shortage(Enum):
     UNITS = "function units"
     PORTS = "stream ports"
     MEMORIES = "memory words"
+    REGISTERS = "registers"
     ROUTES = "routes"
     INTERVAL = "initiation interval"
 

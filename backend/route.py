@@ -14,6 +14,7 @@ from .flow import Flow
 from .ledger import Ledger
 from .mapping import Mapping, Placement, Route
 from .place import placement_of
+from .pressure import demand
 from .relocate import Relocation
 
 GROWTH = 1.03
@@ -22,14 +23,35 @@ GROWTH = 1.03
 PATIENCE = 400
 """Iterations without a new best number of conflicts, at effort 1, until the attempt is given up."""
 
-WORK = 4_000_000
-"""States visited without a new best number of conflicts, at effort 1, until the attempt is given up."""
-
-SETTLING = 3
-"""Iterations in which only routes move, before operations do."""
-
 CROWDED = 8
-"""While more than one edge in so many is in conflict, operations move less often."""
+"""While more than one edge in so many is in conflict, operations move four times less often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How to negotiate.
+
+    In the first `settling` iterations only routes move, before operations do. Later an edge in conflict moves
+    one of its ends once in `rest` times. Once in `renewal` times (0: never) all edges of its value are routed
+    anew: a way that they share moves only as a whole. `work` is how many states are visited without a new
+    best number of conflicts, at effort 1, until the attempt is given up.
+    """
+
+    settling: int
+    rest: int
+    renewal: int
+    work: int
+
+
+ROOMY = Manner(settling=3, rest=3, renewal=0, work=4_000_000)
+PRESSED = Manner(settling=20, rest=40, renewal=2, work=12_000_000)
+"""With few registers free an operation that moves does more harm to others than good."""
+
+LONG = 28
+"""With intervals so long values are mostly held, not moved."""
+
+FULL = 0.6
+"""The part of the registers that values need from which on they are scarce."""
 
 
 def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0) -> Mapping | int:
@@ -55,9 +77,13 @@ def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0
     flood = Flood(problem, board, flow)
     for n in sorted(range(problem.nodes), key=lambda n: (start[n], n)):
         flow.route_node(n)
-    conflicts = Negotiation(flow, flood, ledger, Relocation(problem, board, flood, seed)).run(
-        len(problem.source), effort
+    scarce = (
+        interval >= LONG
+        and sum(demand(problem, interval, start)) > FULL * interval * problem.terrain.registers
     )
+    relocation = Relocation(problem, board, flood, seed)
+    negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY)
+    conflicts = negotiation.run(len(problem.source), effort)
     return conflicts if conflicts else _mapping_of(problem, ledger, interval, banks)
 
 
@@ -69,26 +95,27 @@ class Negotiation:
     flood: Flood
     ledger: Ledger
     relocation: Relocation
+    manner: Manner
 
     def run(self, all_edges: int, effort: float) -> int:
         """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
-        best, iteration = 1 << 30, 0
+        best, iteration, manner = 1 << 30, 0, self.manner
         best_iteration, best_work = 0, 0
         while True:
             nodes, edges = self.ledger.survey()
             conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
             if conflicts < best:
                 best, best_iteration, best_work = conflicts, iteration, work
-            stale = iteration - best_iteration > PATIENCE * effort or work - best_work > WORK * effort
+            stale = iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * effort
             if conflicts == 0 or stale:
                 return best
             self.ledger.remember(GROWTH)
             for node in self._shuffled(nodes):
                 if self.ledger.node_state(node):
                     self.relocate(node)
-            rest = 3 if CROWDED * len(edges) < all_edges else 12
+            rest = manner.rest if CROWDED * len(edges) < all_edges else 4 * manner.rest
             for edge in self._shuffled(edges):
-                self._mend(edge, rest if iteration >= SETTLING else 0)
+                self._mend(edge, rest if iteration >= manner.settling else 0)
             iteration += 1
 
     def relocate(self, node: int) -> None:
@@ -104,6 +131,8 @@ class Negotiation:
             return
         if state == 2 or (rest and self.relocation.pick(rest) == 0):
             self.relocate(self.ledger.end_of(edge, self.relocation.pick(2)))
+        elif self.manner.renewal and self.relocation.pick(self.manner.renewal) == 0:
+            self.flow.renew(self.ledger.end_of(edge, 0))
         else:
             self.flow.reroute(edge)
 

@@ -25,7 +25,7 @@ PUSHY = 4
 """After so many tries an operation takes the first cycle it can have, so that groups can close ranks."""
 
 
-class _Table:
+class SlotTable:
     """The modulo reservation table: what may issue in each slot, by Hall's condition over unit classes."""
 
     def __init__(self, problem: Problem, interval: int) -> None:
@@ -102,7 +102,7 @@ def _iterate(problem: Problem, arcs: list[Delay], interval: int, rank: list[int]
     for a in arcs:
         into[a.target].append((a.source, a.cycles - a.distance * interval))
         out[a.source].append((a.target, a.cycles - a.distance * interval))
-    table = _Table(problem, interval)
+    table = SlotTable(problem, interval)
     start: list[int | None] = [None] * problem.nodes
     last = [-1] * problem.nodes
     tries = [0] * problem.nodes
@@ -157,7 +157,7 @@ def _compete(problem: Problem, a: int, b: int) -> bool:
 
 def _drop(
     problem: Problem,
-    table: _Table,
+    table: SlotTable,
     start: list[int | None],
     queue: list[tuple[int, int]],
     rank: list[int],
