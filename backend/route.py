@@ -47,7 +47,7 @@ ROOMY = Manner(settling=3, rest=3, renewal=0, work=4_000_000)
 PRESSED = Manner(settling=20, rest=40, renewal=2, work=12_000_000)
 """With few registers free an operation that moves does more harm to others than good."""
 
-LONG = 28
+LONG = 22
 """With intervals so long values are mostly held, not moved."""
 
 FULL = 0.6
