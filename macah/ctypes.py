@@ -77,7 +77,7 @@ class Pointer:
     const: bool = False
 
     def __str__(self) -> str:
-        return _spell(self, "")
+        return spell(self, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ArrayType:
     shiftable: bool = False
 
     def __str__(self) -> str:
-        return _spell(self, "")
+        return spell(self, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class FunctionType:
     variadic: bool = False
 
     def __str__(self) -> str:
-        return _spell(self, "")
+        return spell(self, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,17 +282,18 @@ def compatible(a: CType, b: CType) -> bool:
             return a == b
 
 
-def _spell(ctype: CType, inner: str) -> str:
+def spell(ctype: CType, inner: str) -> str:
+    """The declaration of `inner` as C writes it."""
     match ctype:
         case Pointer(target, const):
             nested = f"(*{inner})" if isinstance(target, ArrayType | FunctionType) else f"*{inner}"
-            return ("const " if const else "") + _spell(target, nested)
+            return ("const " if const else "") + spell(target, nested)
         case ArrayType(element, length, shiftable):
             extent = "" if length is None else "*" if length < 0 else str(length)
-            return _spell(element, f"{inner}[^{extent}^]" if shiftable else f"{inner}[{extent}]")
+            return spell(element, f"{inner}[^{extent}^]" if shiftable else f"{inner}[{extent}]")
         case FunctionType(result, parameters, variadic):
             names = [str(p) for p in parameters or ()] + ["..."] * variadic
-            return _spell(result, f"{inner}({', '.join(names) or 'void'})")
+            return spell(result, f"{inner}({', '.join(names) or 'void'})")
         case _:
             gap = " " if inner and not inner.startswith("[") else ""
             return f"{ctype}{gap}{inner}"

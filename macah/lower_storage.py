@@ -11,7 +11,7 @@ from itertools import product
 
 from arch.ops import word
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType
+from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType, spell
 from macah.diagnostic import MacahError, Place
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Constant, FunctionName, Object, Scope
@@ -166,7 +166,7 @@ class Storage:
 
 def unresolved(name: str, target: CType, where: Place) -> MacahError:
     """The error for a pointer that the kernel cannot capture."""
-    hint = f"declare it as an array of known size, '{target} {name.split('.')[-1]}[N]'"
+    hint = f"declare it as an array of known size, '{spell(target, name.split('.')[-1] + '[N]')}'"
     return MacahError(f"pointer '{name}' cannot be resolved to one array at compile time", where, hint=hint)
 
 

@@ -20,7 +20,7 @@ class Access:
 
 
 def stream_orders(operations: Sequence[int]) -> list[Order]:
-    """Operations on one port keep their order, and follow those of the iteration before."""
+    """Operations on one stream keep their order, and follow those of the iteration before."""
     orders = [Order(a, b) for a, b in zip(operations, operations[1:], strict=False)]
     if len(operations) > 1:
         orders.append(Order(operations[-1], operations[0], 1))
