@@ -13,7 +13,7 @@ from macah.lower_base import Jump
 from macah.lower_locals import Locals
 from macah.lower_operators import NOTHING
 from macah.lower_storage import Rvalue, Value
-from macah.lower_switch import Run, runs_of
+from macah.lower_switch import Run, nested_label, runs_of
 from macah.program import place_of
 from macah.syntax import Asm, KernelBlock, Receive, Send, UnrolledFor
 
@@ -276,6 +276,4 @@ def _refused(node: Any, where: Place) -> MacahError:
         case KernelBlock():
             return MacahError("a kernel block inside a kernel block", where)
         case _:
-            hint = "put the label directly into the block of the 'switch'"
-            message = "a 'case' or 'default' label that is not directly in the block of a 'switch'"
-            return MacahError(message, where, hint=hint)
+            return nested_label(where)

@@ -92,6 +92,7 @@ def _sections(items: list[Any], ctype: Integer, value_of: Callable[[Any], int]) 
     has_default = False
     for item in items:
         if not isinstance(item, c_ast.Case | c_ast.Default):
+            _refuse_labels_in(item)
             continue
         where = place_of(item)
         value = ctype.wrap(value_of(item.expr)) if isinstance(item, c_ast.Case) else None
@@ -109,6 +110,22 @@ def _sections(items: list[Any], ctype: Integer, value_of: Callable[[Any], int]) 
             sections.append(Section(tuple(values), has_default, kept, falls, where))
             values, has_default = [], False
     return sections
+
+
+def _refuse_labels_in(node: Any) -> None:
+    """Statements before the first label are never reached, unless a label is inside one of them."""
+    if isinstance(node, c_ast.Case | c_ast.Default):
+        raise nested_label(place_of(node))
+    if not isinstance(node, c_ast.Switch):
+        for inner in node or ():
+            _refuse_labels_in(inner)
+
+
+def nested_label(where: Place) -> MacahError:
+    """The error for a label of a `switch` that is inside another statement."""
+    hint = "put the label directly into the block of the 'switch'"
+    message = "a 'case' or 'default' label that is not directly in the block of a 'switch'"
+    return MacahError(message, where, hint=hint)
 
 
 def _without_break(stmts: list[Any]) -> tuple[tuple[Any, ...], bool]:
