@@ -11,7 +11,7 @@ from .check import check_mapping
 from .dfg import DFG
 from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Placement, Schedule, Shortage
-from .place import place
+from .place import HOT, WARM, place
 from .pressure import demand, gentle_schedule, lives
 from .route import LONG, route
 from .schedule import earliest_starts, modulo_schedule
@@ -25,6 +25,9 @@ MORE, NEARLY = 2, 3
 
 PATIENT_STEPS = 4
 """So many intervals above the bound are tried one by one; then steps grow."""
+
+SHORT, PERSISTENT = 2, 16
+"""At intervals up to SHORT, where the next one halves the kernel's speed, so many attempts at effort 1."""
 
 HOPELESS = 8
 """With so many conflicts left, and one more for every ten operations, other seeds do not help either."""
@@ -123,10 +126,13 @@ class _Search:
         """Try one interval with several seeds, from schedules of different looseness."""
         problem, options = self.problem, self.options
         self.hungry = False
-        for attempt in range(max(1, round((ATTEMPTS + MORE) * options.effort))):
+        short = interval <= SHORT
+        attempts = PERSISTENT if short else ATTEMPTS + MORE
+        for attempt in range(max(1, round(attempts * options.effort))):
             schedule = self._schedule(interval, 1 + attempt % 2)
             seed = options.seed * 1000003 + interval * 101 + attempt
-            placement = place(problem, schedule, seed, options.effort * (1 + attempt))
+            effort = options.effort * (1 + attempt % ATTEMPTS)
+            placement = place(problem, schedule, seed, effort, HOT if short else WARM)
             if self._hopeless(placement):
                 self.report(f"II {interval}, attempt {attempt + 1}: values need too many registers")
                 return None
@@ -136,8 +142,9 @@ class _Search:
                 return result
             self.report(f"II {interval}, attempt {attempt + 1}: {result} conflicts remain")
             self.fewest = min(self.fewest, result)
+            hopeless = HOPELESS + problem.nodes // 10
             enough = attempt + 1 >= round(ATTEMPTS * options.effort) and result > NEARLY
-            if enough or result > HOPELESS + problem.nodes // 10:
+            if result > 4 * hopeless or (not short and (enough or result > hopeless)):
                 break
         return None
 

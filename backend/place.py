@@ -13,16 +13,19 @@ from .mapping import MemoryPlace, Placement, Schedule
 MOVES = 700
 """Moves of annealing for each operation, at effort 1."""
 
-HOT, COLD = 200.0, 4.0
-"""Temperatures at the start and the end, in hundredths of a cycle."""
+HOT, WARM, COLD = 400.0, 200.0, 4.0
+"""Temperatures, in hundredths of a cycle: at first, in short intervals and in others, and at the end."""
 
 
-def place(problem: Problem, schedule: Schedule, seed: int, effort: float = 1.0) -> Placement:
-    """Anneal from a schedule. Conflicts may remain: routing negotiates them."""
+def place(
+    problem: Problem, schedule: Schedule, seed: int, effort: float = 1.0, heat: float = WARM
+) -> Placement:
+    """Anneal from a schedule, at first at temperature `heat`. Conflicts may remain: routing negotiates them."""
     homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem)
     units = _first_units(problem, schedule, homes)
     annealer = Annealer(problem, schedule.interval, seed, units, schedule.start, homes)
-    annealer.run(Groups(problem, schedule.interval, annealer), int(MOVES * effort * problem.nodes), HOT, COLD)
+    moves = int(MOVES * effort * problem.nodes)
+    annealer.run(Groups(problem, schedule.interval, annealer), moves, heat, COLD)
     unit, start, home = annealer.places()
     return placement_of(problem, schedule.interval, unit, start, home[problem.streams :])
 
