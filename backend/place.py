@@ -20,7 +20,7 @@ HOT, WARM, COLD = 400.0, 200.0, 4.0
 def place(
     problem: Problem, schedule: Schedule, seed: int, effort: float = 1.0, heat: float = WARM
 ) -> Placement:
-    """Anneal from a schedule, at first at temperature `heat`. Conflicts may remain: routing negotiates them."""
+    """Anneal from a schedule, first at temperature `heat`. Conflicts may remain: routing negotiates them."""
     homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem)
     units = _first_units(problem, schedule, homes)
     annealer = Annealer(problem, schedule.interval, seed, units, schedule.start, homes)
