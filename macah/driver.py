@@ -12,7 +12,7 @@ from arch.describe import ArchitectureError, load_fabric
 from arch.fabric import Fabric
 from backend.dfg import DFG, show_dfg
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Mapping
+from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.show import show_mapping
 from backend.verilog import Design, emit
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
@@ -171,7 +171,9 @@ def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabri
         f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)",
         site.where,
         notes,
-        hint="choose a larger array with --arch, such as grid:16x16, or make the kernel smaller",
+        hint="shorten the chain of operations from one iteration to the next, or split the kernel"
+        if problem.shortage is Shortage.INTERVAL
+        else "choose a larger array with --arch, such as grid:16x16, or make the kernel smaller",
     )
 
 
