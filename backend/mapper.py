@@ -26,6 +26,9 @@ MORE, NEARLY = 2, 3
 PATIENT_STEPS = 4
 """So many intervals above the bound are tried one by one; then steps grow."""
 
+MANY, FEW = 250, 2
+"""Graphs of more nodes than MANY get FEW attempts: each takes seconds, and an interval costs them little."""
+
 SHORT, PERSISTENT = 2, 16
 """At intervals up to SHORT, where the next one halves the kernel's speed, so many attempts at effort 1."""
 
@@ -127,7 +130,7 @@ class _Search:
         problem, options = self.problem, self.options
         self.hungry = False
         short = interval <= SHORT
-        attempts = PERSISTENT if short else ATTEMPTS + MORE
+        attempts = PERSISTENT if short else FEW if problem.nodes > MANY else ATTEMPTS + MORE
         for attempt in range(max(1, round(attempts * options.effort))):
             schedule = self._schedule(interval, 1 + attempt % 2)
             seed = options.seed * 1000003 + interval * 101 + attempt
