@@ -7,7 +7,15 @@ as plain Python, with the same results, only slowly.
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-MODULES = ("backend.anneal", "backend.flood", "backend.flow", "backend.groups", "backend.ledger", "backend.reach", "backend.relocate")
+MODULES = (
+    "backend.anneal",
+    "backend.flood",
+    "backend.flow",
+    "backend.groups",
+    "backend.ledger",
+    "backend.reach",
+    "backend.relocate",
+)
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,
