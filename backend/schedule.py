@@ -139,7 +139,7 @@ def earliest_starts(problem: Problem, interval: int) -> list[int]:
 
 
 def _stretched(problem: Problem, arcs: list[Delay], stretch: int) -> list[Delay]:
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_edges_from((a.source, a.target) for a in arcs)
     graph.add_nodes_from(range(problem.nodes))
     component = {}

@@ -55,7 +55,7 @@ class Flow:
 
     def _components(self) -> dict[int, int]:
         """The recurrence that each node is part of, if it is."""
-        edges = nx.DiGraph()
+        edges: nx.DiGraph[int] = nx.DiGraph()
         loops = set[int]()
         for user in self.live:
             for value in self.graph.drafts[user].operands:
