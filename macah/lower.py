@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from macah import ir
 from macah.diagnostic import MacahError
 from macah.lower_base import Frame, assigned_names
+from macah.lower_dead import dead_after
 from macah.lower_declarations import Declarations
 from macah.lower_statements import Statements
 from macah.parser import deep_recursion
@@ -30,5 +31,5 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
     lowering.statement(site.node.body)
     if lowering.errors:
         raise MacahError.of(tuple(lowering.errors))
-    captured, streams = lowering.storage.captures()
+    captured, streams = lowering.storage.captures(dead_after(site))
     return ir.Kernel(site.name, captured, streams, tuple(lowering.body), site.where)

@@ -6,6 +6,7 @@ and an array in them adds its dimensions.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -100,14 +101,19 @@ class Storage:
             self.leaves[key] = self._make(lvalue, where)
         return self.leaves[key]
 
-    def captures(self) -> tuple[tuple[ir.Capture, ...], tuple[ir.StreamCapture, ...]]:
-        """What the kernel captures, in the order of first use."""
+    def captures(
+        self, dead: frozenset[str] = frozenset()
+    ) -> tuple[tuple[ir.Capture, ...], tuple[ir.StreamCapture, ...]]:
+        """What the kernel captures, in the order of first use; variables in `dead` are not copied out."""
         data, streams = [], []
         for c in self._captured:
             if isinstance(c.what, ir.Stream):
                 streams.append(ir.StreamCapture(c.what, c.source))
             else:
-                data.append(ir.Capture(c.what, c.source, str(c.type), True, c.what in self.written))
+                # The variable itself, a member or an element: what a pointer leads to begins otherwise.
+                name = re.match(r"\w*", c.source)
+                out = c.what in self.written and not (name and name[0] in dead)
+                data.append(ir.Capture(c.what, c.source, str(c.type), True, out))
         return tuple(data), tuple(streams)
 
     def pointee(self, lvalue: Lvalue, where: Place) -> Lvalue:
