@@ -183,6 +183,8 @@ def main() -> NoReturn:
     except OSError as error:
         name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         sys.stderr.write(f"macahc: error: {name}{error.strerror or error}\n")
+        # What standard output did not take must not fail again, with a status of its own, at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)
     except Exception as error:
         if {"-v", "--verbose"} & set(sys.argv):
