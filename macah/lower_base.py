@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -56,7 +57,7 @@ class Frame:
     continues: list[Jump] = field(default_factory=list)
 
 
-class Base:
+class Base(ABC):
     """The state of lowering one kernel; what it only declares comes with the classes built on it."""
 
     def __init__(self, program: Program, types: Declarations, frame: Frame) -> None:
@@ -78,29 +79,29 @@ class Base:
             isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in walk(program.unit)
         )
 
+    @abstractmethod
     def value(self, node: Any, wanted: bool = True) -> Value:
         """Lower an expression; its effects become statements. `wanted`: its value is used."""
-        raise NotImplementedError
 
+    @abstractmethod
     def statement(self, node: Any) -> None:
         """Lower a statement."""
-        raise NotImplementedError
 
+    @abstractmethod
     def call(self, node: Any) -> Value:
         """Lower a function call."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shift(self, target: Lvalue, node: Any) -> None:
         """Lower `a <<= n` or `a >>= n` of an array."""
-        raise NotImplementedError
 
+    @abstractmethod
     def compound_value(self, node: Any) -> Value:
         """Lower GNU's `({ … })`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def literal_object(self, node: Any) -> Lvalue:
         """Lower a compound literal."""
-        raise NotImplementedError
 
     @property
     def scope(self) -> Scope:
@@ -203,9 +204,9 @@ class Base:
             return value.expr, value.type
         raise MacahError(f"expected an integer, have a value of type '{type_text(value)}'", place_of(node))
 
+    @abstractmethod
     def rvalue(self, node: Any) -> Value:
         """Lower an expression for its value: a variable is read, an array becomes a pointer."""
-        raise NotImplementedError
 
 
 def type_text(value: Value) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from macah.program import place_of
 from macah.syntax import ShiftableDecl, StreamType
 
 
-class Types:
+class Types(ABC):
     """Reads types. `constant` and `type_of` come with the classes built on it."""
 
     def __init__(self) -> None:
@@ -26,17 +27,17 @@ class Types:
         # What `#pragma pack` says about each struct.
         self.limits: dict[int, int] = {}
 
+    @abstractmethod
     def constant(self, node: Any, scope: Scope, name: str = "") -> int:
         """The value of an integer constant expression."""
-        raise NotImplementedError
 
+    @abstractmethod
     def type_of(self, node: Any, scope: Scope) -> CType:
         """The type of an expression."""
-        raise NotImplementedError
 
+    @abstractmethod
     def selected(self, node: Any, scope: Scope) -> Any:
         """The expression that a `_Generic` selects."""
-        raise NotImplementedError
 
     def read_type(self, node: Any, scope: Scope) -> tuple[CType, bool]:
         """The type that a declarator or type name stands for, and whether an object of it is const."""
