@@ -65,6 +65,13 @@ def build_parser() -> argparse.ArgumentParser:
     add("--arch", metavar="NAME|FILE", default="grid8x8", help=arch_help)
     add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
     add(
+        "--adpc",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of a pseudo-constant; NAME is N or FUNCTION.N (default: chosen for the architecture)",
+    )
+    add(
         "--emit",
         choices=EMITS,
         default="",
@@ -123,6 +130,7 @@ def parse(argv: Sequence[str]) -> Options:
         mode=found.mode,
         arch=found.arch,
         seed=found.seed,
+        adpc=tuple(found.adpc),
         emit=found.emit,
         json=found.json,
         dump_after=tuple(found.dump_after),
@@ -139,7 +147,7 @@ def parse(argv: Sequence[str]) -> Options:
 
 
 # Options that take their value as the next word, so that `run` finds the file among the words.
-_VALUED = ("-o", "--mode", "--arch", "--seed", "--emit", "--dump-after", "-I", "-D", "-U", "-l", "-L")
+_VALUED = ("-o", "--mode", "--arch", "--seed", "--adpc", "--emit", "--dump-after", "-I", "-D", "-U", "-l", "-L")
 
 
 def _split_run(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -56,7 +56,7 @@ class Declarations(GccWording):
     def _parse_external_declaration(self) -> list[Any]:
         start = self._mark()
         if self._at_word("kernel", "LBRACE"):
-            self._fail("a kernel block must stand inside a function")
+            self._fail("a kernel block must stand inside a function", code="kernel-block")
         self._refuse_unknown_type("ID", "TIMES")
         if token := self._accept("ASM"):
             self._expect("SEMI")
@@ -83,7 +83,9 @@ class Declarations(GccWording):
         parameters = super()._parse_parameter_list()
         if sum(getattr(p, "name", None) == "stream" for p in parameters.params) > 1:
             self._fail(
-                "two parameters named 'stream': a parameter 'T stream s' needs a name", parameters.coord
+                "two parameters named 'stream': a parameter 'T stream s' needs a name",
+                parameters.coord,
+                code="declaration",
             )
         return parameters
 
@@ -111,7 +113,7 @@ class Declarations(GccWording):
         while saw_type and self._at_stream_type(in_type_name):
             where = self._tok_coord(self._advance())
             if isinstance(spec["type"][0], StreamType):
-                self._fail("the elements of a stream cannot be streams", where)
+                self._fail("the elements of a stream cannot be streams", where, code="stream-element")
             plain = {**spec, "qual": [], "type_attributes": []}
             spec["type"] = [StreamType(self._build_type_name(plain, None, first), where)]
             while (kind := self._peek_type()) in _QUALIFIERS or (
@@ -141,7 +143,7 @@ class Declarations(GccWording):
         self._advance()
         self._advance()
         if self._peek_type() in {"RBRACKET", "SHIFTABLE_END"}:
-            self._fail("a shiftable dimension '[^N^]' needs a size")
+            self._fail("a shiftable dimension '[^N^]' needs a size", code="shiftable-dimension")
         dim = self._parse_assignment_expression()
         self._expect("SHIFTABLE_END")
         self._expect("RBRACKET")

@@ -19,13 +19,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error or warning. `hint` says what to do instead."""
+    """One error or warning. `hint` says what to do instead; `code` is one of `codes.CODES`."""
 
     message: str
     where: Place | None = None
     notes: tuple[Note, ...] = ()
     hint: str = ""
     severity: str = "error"
+    code: str = ""
 
 
 class MacahError(Exception):
@@ -37,14 +38,16 @@ class MacahError(Exception):
         where: Place | None = None,
         notes: tuple[Note, ...] = (),
         hint: str = "",
+        *,
+        code: str,
     ) -> None:
         super().__init__(message)
-        self.diagnostics: tuple[Diagnostic, ...] = (Diagnostic(message, where, notes, hint),)
+        self.diagnostics: tuple[Diagnostic, ...] = (Diagnostic(message, where, notes, hint, code=code),)
 
     @classmethod
     def of(cls, diagnostics: tuple[Diagnostic, ...]) -> MacahError:
         """One exception that carries all of `diagnostics` (at least one)."""
-        error = cls(diagnostics[0].message, diagnostics[0].where)
+        error = cls(diagnostics[0].message, diagnostics[0].where, code=diagnostics[0].code)
         error.diagnostics = diagnostics
         return error
 
@@ -55,7 +58,8 @@ def render(diagnostic: Diagnostic, read_line: Callable[[Place], str | None] | No
     `read_line` gives the source line of a place or None; by default it is read from the file.
     """
     source = read_line or source_line
-    lines = [_head(diagnostic.severity, diagnostic.message, diagnostic.where)]
+    message = f"{diagnostic.message} [{diagnostic.code}]"
+    lines = [_head(diagnostic.severity, message, diagnostic.where)]
     lines += _excerpt(diagnostic.where, source)
     for note in diagnostic.notes:
         lines.append(_head("note", note.message, note.where))

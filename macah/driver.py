@@ -17,6 +17,8 @@ from backend.show import show_mapping
 from backend.verilog import Design, emit
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
 
+from .adpc import given, pseudo_constants
+from .choose import choose
 from .diagnostic import MacahError, Note, Place
 from .ir import Kernel
 from .lower import lower
@@ -33,6 +35,9 @@ from .translate import HostKernel, to_c, to_host_c
 
 # What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels.
 _LANGUAGE = ("-std=gnu11", "-fwrapv", "-pthread")
+
+# The values of pseudo-constants.
+Adpc = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def perform(options: Options) -> None:
         with deep_recursion(), stages.progress():
             executable = _act(options, stages)
     except RecursionError:
-        raise MacahError(f"{options.source}: the program is nested too deeply") from None
+        raise MacahError(f"{options.source}: the program is nested too deeply", code="too-deep") from None
     if options.time:
         sys.stderr.write(stages.table())
     if executable is not None:
@@ -63,30 +68,43 @@ def perform(options: Options) -> None:
 def _act(options: Options, stages: Stages) -> int | None:
     """Compiles; for `run`, the result is an open file of the executable."""
     if options.mode == "dataflow":
-        raise MacahError("mode 'dataflow' is not there yet", hint="use --mode mapped or --mode c")
+        raise MacahError(
+            "mode 'dataflow' is not there yet", hint="use --mode mapped or --mode c", code="usage"
+        )
     _check_passes(options)
     if options.action == "compile" or options.output and str(options.output) != "-":
         check_output(options.output or Path("a.out"), options.source)
     with stages("read"):
         program = read_program(options.source, options.cpp, compiler())
     sys.stderr.write(program.warnings)
+    with stages("choose pseudo-constants"):
+        adpc = _adpc(program, options)
     match options.action:
         case "emit":
-            text = _emitted(program, options, stages)
+            text = _emitted(program, adpc, options, stages)
             stages.hide()
             write_output(options, text)
         case "report":
-            kernels = _compile_kernels(program, options, stages)
+            kernels = _compile_kernels(program, adpc, options, stages)
             show = report_json if options.json else report_text
             stages.hide()
-            write_output(options, show([(k.site.where, k.mapping) for k in kernels]))
+            constants = pseudo_constants(program, adpc)
+            write_output(options, show([(k.site.where, k.mapping) for k in kernels], constants))
         case action:
             with workspace() as directory:
-                built = _build(program, options, stages, directory)
+                built = _build(program, adpc, options, stages, directory)
                 if action == "run":
                     return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
                 write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)
     return None
+
+
+def _adpc(program: Program, options: Options) -> Adpc:
+    """The values of all pseudo-constants: the user's, and for the others the compiler's own choice."""
+    values = given(program, options.adpc)
+    if not pseudo_constants(program, values):
+        return values
+    return choose(program, values, _fabric(options.arch))
 
 
 def _check_passes(options: Options) -> None:
@@ -94,30 +112,34 @@ def _check_passes(options: Options) -> None:
     for name in options.dump_after:
         if name not in ("all", "lower", *known):
             raise MacahError(
-                f"there is no pass '{name}'", hint=f"passes: lower {' '.join(dict.fromkeys(known))}"
+                f"there is no pass '{name}'",
+                hint=f"passes: lower {' '.join(dict.fromkeys(known))}",
+                code="usage",
             )
 
 
-def _emitted(program: Program, options: Options, stages: Stages) -> str:
+def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> str:
     """The text of one stage's result, for all kernels."""
     match options.emit:
         case "c":
-            return to_c(program)
+            return to_c(program, adpc)
         case "ir":
-            return "\n".join(show_kernel(_front(program, site, options, stages)) for site in program.kernels)
+            return "\n".join(show_kernel(_front(program, site, adpc, options, stages)) for site in program.kernels)
         case "dfg":
-            fronts = [_front(program, site, options, stages) for site in program.kernels]
+            fronts = [_front(program, site, adpc, options, stages) for site in program.kernels]
             return "\n".join(show_dfg(build_dfg(kernel)) for kernel in fronts)
-    kernels = _compile_kernels(program, options, stages)
+    kernels = _compile_kernels(program, adpc, options, stages)
     match options.emit:
         case "host-c":
-            return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels])
+            return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels], adpc)
         case "map":
             return "\n".join(show_mapping(k.mapping) for k in kernels)
     return "\n".join(k.design.text for k in kernels)
 
 
-def _front(program: Program, site: KernelSite, options: Options, stages: Stages) -> Kernel:
+def _front(
+    program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages
+) -> Kernel:
     """Lowers and optimises one kernel."""
 
     def watch(name: str, kernel: Kernel) -> None:
@@ -125,15 +147,15 @@ def _front(program: Program, site: KernelSite, options: Options, stages: Stages)
             sys.stderr.write(f"; after {name}\n{show_kernel(kernel)}\n")
 
     with stages(f"lower {site.name}"):
-        kernel = lower(program, site)
+        kernel = lower(program, site, adpc)
         watch("lower", kernel)
     with stages(f"optimize {site.name}"):
         return optimize(kernel, watch)
 
 
-def _compile_kernels(program: Program, options: Options, stages: Stages) -> list[Compiled]:
+def _compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
     fabric = _fabric(options.arch)
-    fronts = [_front(program, site, options, stages) for site in program.kernels]
+    fronts = [_front(program, site, adpc, options, stages) for site in program.kernels]
     return [
         _back(site, kernel, fabric, options, stages)
         for site, kernel in zip(program.kernels, fronts, strict=True)
@@ -158,8 +180,8 @@ def _fabric(name: str) -> Fabric:
         return load_fabric(name)
     except ArchitectureError as error:
         if error.line:
-            raise MacahError(error.message, Place(error.file, error.line)) from None
-        raise MacahError(f"architecture '{name}': {error.message}") from None
+            raise MacahError(error.message, Place(error.file, error.line), code="architecture-file") from None
+        raise MacahError(f"architecture '{name}': {error.message}", code="architecture-file") from None
 
 
 def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabric) -> MacahError:
@@ -174,22 +196,25 @@ def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabri
         hint="shorten the chain of operations from one iteration to the next, or split the kernel"
         if problem.shortage is Shortage.INTERVAL
         else "choose a larger array with --arch, such as grid:16x16, or make the kernel smaller",
+        code="does-not-fit",
     )
 
 
-def _build(program: Program, options: Options, stages: Stages, directory: Path) -> Path:
+def _build(
+    program: Program, adpc: Adpc, options: Options, stages: Stages, directory: Path
+) -> Path:
     """Compiles the whole program to an executable in `directory`."""
     sources = [str(source) for source in RUNTIME_SOURCES]
     if options.mode == "c" or not program.kernels:
-        text = to_c(program)
+        text = to_c(program, adpc)
     else:
-        kernels = _compile_kernels(program, options, stages)
-        text = to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels])
+        kernels = _compile_kernels(program, adpc, options, stages)
+        text = to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels], adpc)
         with stages("build the simulation"):
             try:
                 image = build_image([k.design for k in kernels], directory, compiler())
             except SimulatorMissing as error:
-                raise MacahError(str(error)) from None
+                raise MacahError(str(error), code="simulator") from None
         sources += [str(source) for source in image.sources]
     with stages("compile the host program"):
         host, object_file, built = (directory / name for name in ("program.c", "program.o", "program"))

@@ -20,7 +20,7 @@ def lower(program: Program, site: KernelSite, adpc: Mapping[str, int] | None = N
         with deep_recursion():
             return _lower(program, site, adpc or {})
     except RecursionError:
-        raise MacahError("the kernel block is nested too deeply", site.where) from None
+        raise MacahError("the kernel block is nested too deeply", site.where, code="too-deep") from None
 
 
 def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Kernel:

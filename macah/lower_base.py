@@ -202,7 +202,11 @@ class Base(ABC):
         value = self.rvalue(node)
         if isinstance(value, Rvalue) and isinstance(value.type, Integer):
             return value.expr, value.type
-        raise MacahError(f"expected an integer, have a value of type '{type_text(value)}'", place_of(node))
+        raise MacahError(
+            f"expected an integer, have a value of type '{type_text(value)}'",
+            place_of(node),
+            code="invalid-operands",
+        )
 
     @abstractmethod
     def rvalue(self, node: Any) -> Value:

@@ -49,26 +49,30 @@ class Calls(Functions):
             raise self._no_body(name, function, where)
         if isinstance(function, Object):
             raise self._through_pointer(where)
-        raise MacahError(f"called object '{name}' is not a function", where)
+        raise MacahError(f"called object '{name}' is not a function", where, code="not-a-function")
 
     def _through_pointer(self, where: Place) -> MacahError:
         hint = "call the function by its name, or choose with 'if' or 'switch'"
-        return MacahError("a kernel cannot call a function through a pointer", where, hint=hint)
+        return MacahError(
+            "a kernel cannot call a function through a pointer", where, hint=hint, code="function-pointer"
+        )
 
     def _no_body(self, name: str, function: FunctionName | None, where: Place) -> MacahError:
         if name in _HOST_ONLY:
             hint = "call it outside the kernel block"
-            return MacahError(f"'{name}' cannot be called in a kernel", where, hint=hint)
+            return MacahError(f"'{name}' cannot be called in a kernel", where, hint=hint, code="host-only")
         if function is None and name.startswith("__builtin_"):
             message = f"built-in function '{name}' is not supported in a kernel"
-            return MacahError(message, where, hint="write it in C")
+            return MacahError(message, where, hint="write it in C", code="builtin-function")
         if function is None:
             guess = self.scope.guess(name)
-            return MacahError(f"implicit declaration of function '{name}'{guess}", where)
+            return MacahError(
+                f"implicit declaration of function '{name}'{guess}", where, code="implicit-declaration"
+            )
         notes = (Note(f"'{name}' is declared here", function.where),)
         message = f"function '{name}' has no body visible here, so it cannot run on the accelerator"
         hint = "call it outside the kernel block, or define it in this file"
-        return MacahError(message, where, notes, hint)
+        return MacahError(message, where, notes, hint, code="no-body")
 
     # --- Built-in names
 
@@ -105,7 +109,7 @@ class Calls(Functions):
                 return self.ended(stream)
             case "ADPC", _:
                 hint = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
-                raise MacahError("'ADPC' must be a whole initialiser", where, hint=hint)
+                raise MacahError("'ADPC' must be a whole initialiser", where, hint=hint, code="adpc")
         wanted = 2 if name in {"EXPECT", "__builtin_expect"} else 1
         check_count(name, len(arguments), wanted, where)
         raise AssertionError(name)
@@ -114,7 +118,7 @@ class Calls(Functions):
         """How often a condition is true, as EXPECT's second argument says."""
         value = float(self.types.number(node, self.scope)[1])
         if not 0 <= value <= 1:
-            raise MacahError("the frequency must be between 0 and 1", place_of(node))
+            raise MacahError("the frequency must be between 0 and 1", place_of(node), code="expect")
         return value
 
 

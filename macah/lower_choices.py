@@ -59,7 +59,7 @@ class Choices(Operators):
                 self.emit_if(condition, then, orelse, where)
                 return NOTHING
         message = f"type mismatch in conditional expression ('{type_text(yes)}' and '{type_text(no)}')"
-        raise MacahError(message, where)
+        raise MacahError(message, where, code="incompatible-types")
 
     def _chosen(
         self,
@@ -109,7 +109,9 @@ class Choices(Operators):
         a, b = yes[1].target, no[1].target
         if a.object is not b.object or a.path != b.path or len(a.steps) != len(b.steps) or yes[0] or no[0]:
             hint = "use an index, or '?:' on the elements"
-            raise MacahError("the pointers do not point into the same array", where, hint=hint)
+            raise MacahError(
+                "the pointers do not point into the same array", where, hint=hint, code="pointer-arrays"
+            )
         steps = tuple(
             x if isinstance(x, str) or isinstance(y, str) else self._chosen(condition, [], x, [], y, where)
             for x, y in zip(a.steps, b.steps, strict=True)

@@ -43,12 +43,19 @@ _COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
 Number = tuple[Integer | Floating, int | float]
 
 
-def adpc_value(name: str, minimum: int, maximum: int, chosen: Mapping[str, int]) -> int:
-    """The value of the pseudo-constant `name`: what was chosen for it, else the least."""
-    value = chosen.get(name, minimum)
+def adpc_value(name: str, minimum: int, maximum: int, chosen: Mapping[str, int], function: str = "") -> int:
+    """The value of the pseudo-constant `name` of a function: what was chosen for it, else the least."""
+    value = chosen.get(f"{function}.{name}", chosen.get(name, minimum))
     if not minimum <= value <= maximum:
-        raise MacahError(f"the value {value} chosen for '{name}' is not in its range {minimum} to {maximum}")
+        raise MacahError(
+            f"the value {value} chosen for '{name}' is not in its range {minimum} to {maximum}", code="adpc"
+        )
     return value
+
+
+def is_adpc(node: Any) -> bool:
+    """Whether an initialiser is a pseudo-constant."""
+    return isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) and node.name.name == "ADPC"
 
 
 def integer_constant(text: str) -> tuple[Integer, int] | None:
@@ -108,11 +115,12 @@ class Constants(Types):
         self.adpc = adpc
 
     def constant(self, node: Any, scope: Scope, name: str = "") -> int:
-        if isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) and node.name.name == "ADPC":
-            return self._pseudo_constant(node, scope, name)
+        if is_adpc(node) and scope.find("ADPC") is None:
+            low, high = self.adpc_range(node, scope, name)
+            return adpc_value(name, low, high, self.adpc, scope.function_name(), place_of(node))
         ctype, value = self.number(node, scope)
         if isinstance(ctype, Floating):
-            raise MacahError("the constant must be an integer", place_of(node))
+            raise MacahError("the constant must be an integer", place_of(node), code="constant-expression")
         return int(value)
 
     def number(self, node: Any, scope: Scope) -> Number:
@@ -146,7 +154,7 @@ class Constants(Types):
                 return ctypes.ULONG, self._offset(
                     self.read_type(args.exprs[0], scope)[0], args.exprs[1], scope
                 )[1]
-        raise MacahError("the expression is not constant", place_of(node))
+        raise MacahError("the expression is not constant", place_of(node), code="constant-expression")
 
     def _offset(self, outer: CType, node: Any, scope: Scope) -> tuple[CType, int]:
         """The type of the member that `offsetof` names, and its offset in `outer`."""
@@ -156,7 +164,7 @@ class Constants(Types):
                 if isinstance(ctype, ArrayType):
                     size = ctypes.size_of(ctype.element) or 0
                     return ctype.element, offset + size * self.constant(subscript, scope)
-                raise MacahError("subscripted value is not an array", place_of(node))
+                raise MacahError("subscripted value is not an array", place_of(node), code="not-an-array")
             case c_ast.StructRef(name=base, field=field):
                 ctype, offset = self._offset(outer, base, scope)
             case field:
@@ -179,7 +187,9 @@ class Constants(Types):
             return ctypes.ULONG, ctypes.align_of(ctype)
         size = ctypes.size_of(ctype)
         if size is None:
-            raise MacahError(f"invalid application of 'sizeof' to type '{ctype}'", place_of(node))
+            raise MacahError(
+                f"invalid application of 'sizeof' to type '{ctype}'", place_of(node), code="incomplete-type"
+            )
         return ctypes.ULONG, size
 
     def _named_constant(self, name: str, scope: Scope, where: Place) -> Number:
@@ -189,22 +199,23 @@ class Constants(Types):
             case Broken(error):
                 raise error
             case None:
-                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", where)
+                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", where, code="undeclared")
             case Object(type=Integer() as ctype, table=table) if table is not None:
                 return ctype, table.get(((), ()), 0)
-        raise MacahError(f"'{name}' is not a constant", where)
+        raise MacahError(f"'{name}' is not a constant", where, code="constant-expression")
 
-    def _pseudo_constant(self, node: Any, scope: Scope, name: str) -> int:
+    def adpc_range(self, node: Any, scope: Scope, name: str) -> tuple[int, int]:
+        """The least and the greatest value of the pseudo-constant `name`."""
         bounds = node.args.exprs if node.args else []
         if len(bounds) != 2:
-            raise MacahError("'ADPC' takes a least and a greatest value", place_of(node))
+            raise MacahError("'ADPC' takes a least and a greatest value", place_of(node), code="adpc")
         if not name:
             hint = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
-            raise MacahError("'ADPC' must be a whole initialiser", place_of(node), hint=hint)
+            raise MacahError("'ADPC' must be a whole initialiser", place_of(node), hint=hint, code="adpc")
         low, high = (self.constant(bound, scope) for bound in bounds)
         if low > high:
-            raise MacahError(f"the range of '{name}', {low} to {high}, is empty", place_of(node))
-        return adpc_value(name, low, high, self.adpc)
+            raise MacahError(f"the range of '{name}', {low} to {high}, is empty", place_of(node), code="adpc")
+        return low, high
 
     def _choice(self, condition: bool, yes: Any, no: Any, scope: Scope) -> Number:
         types = (self.type_of(yes, scope), self.type_of(no, scope))
@@ -221,7 +232,7 @@ class Constants(Types):
                 return ctype, ctype.wrap({"+": +int(value), "-": -int(value), "~": ~int(value)}[op])
         elif op in "+-":
             return ctype, value if op == "+" else -value
-        raise MacahError("the expression is not constant", where)
+        raise MacahError("the expression is not constant", where, code="constant-expression")
 
     def _binary(self, op: str, left: Number, right: Number, where: Place) -> Number:
         if op in {"<<", ">>"} and isinstance(left[0], Integer) and isinstance(right[0], Integer):
@@ -234,10 +245,10 @@ class Constants(Types):
         if op in _COMPARISON:
             return ctypes.INT, int(_COMPARISON[op](a, b))
         if op in "/%" and b == 0 and isinstance(common, Integer):
-            raise MacahError("division by zero in a constant expression", where)
+            raise MacahError("division by zero in a constant expression", where, code="constant-expression")
         if isinstance(common, Floating):
             if op not in "+-*/":
-                raise MacahError(f"invalid operands to binary {op}", where)
+                raise MacahError(f"invalid operands to binary {op}", where, code="invalid-operands")
             quotient = a / b if op == "/" and b else float("inf")
             return common, quotient if op == "/" else _ARITHMETIC[op](a, b)
         if op in "/%":
@@ -250,7 +261,7 @@ class Constants(Types):
 def literal(node: Any) -> Number:
     """The type and value of a number or character constant."""
     if node.type == "string":
-        raise MacahError("a string is not an integer constant", place_of(node))
+        raise MacahError("a string is not an integer constant", place_of(node), code="constant-expression")
     if "'" in node.value:
         element, units = string_units(node.value)
         if len(units) == 1:
@@ -265,7 +276,9 @@ def literal(node: Any) -> Number:
     try:
         value_of_float = float.fromhex(text) if text[:2].lower() == "0x" else float(text)
     except ValueError:
-        raise MacahError(f"constant '{node.value}' is not supported", place_of(node)) from None
+        raise MacahError(
+            f"constant '{node.value}' is not supported", place_of(node), code="invalid-token"
+        ) from None
     single = node.value[-1] in "fF" and text != node.value
     return converted((ctypes.DOUBLE, value_of_float), ctypes.FLOAT if single else ctypes.DOUBLE)
 
@@ -277,7 +290,7 @@ def arithmetic_type(a: CType, b: CType) -> Integer | Floating:
         return max(floats, key=lambda t: t.size)
     if isinstance(a, Integer) and isinstance(b, Integer):
         return ctypes.common_type(a, b)
-    raise MacahError("the expression is not constant")
+    raise MacahError("the expression is not constant", code="constant-expression")
 
 
 def converted(number: Number, ctype: Integer | Floating) -> Number:

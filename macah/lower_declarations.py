@@ -11,6 +11,7 @@ from macah import ctypes
 from macah.ctypes import ArrayType, CType, FunctionType, Integer, StructType
 from macah.diagnostic import MacahError, Note
 from macah.lower_constants import adpc_value as adpc_value
+from macah.lower_constants import is_adpc as is_adpc
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_packing import pragma_packing
 from macah.lower_scope import (
@@ -39,7 +40,7 @@ class Declarations(Analyzer):
 
     def scope_at(self, function: Any, target: Any) -> Scope:
         """The scope in which the node `target` stands in `function`."""
-        scope = Scope(self.file)
+        scope = Scope(self.file, function=function.decl.name)
         arguments = function.decl.type.args
         for parameter in arguments.params if arguments else []:
             if isinstance(parameter, c_ast.Decl) and parameter.name:
@@ -143,10 +144,5 @@ def bind(scope: Scope, name: str, entity: Entity) -> None:
     before = scope.names.get(name)
     if before is not None and not isinstance(before, Broken):
         notes = (Note(f"previous declaration of '{name}' was here", before.where),)
-        raise MacahError(f"redeclaration of '{name}'", entity.where, notes)
+        raise MacahError(f"redeclaration of '{name}'", entity.where, notes, code="redeclared")
     scope.names[name] = entity
-
-
-def is_adpc(node: Any) -> bool:
-    """Whether an initialiser is a pseudo-constant."""
-    return isinstance(node, c_ast.FuncCall) and isinstance(node.name, c_ast.ID) and node.name.name == "ADPC"

@@ -61,14 +61,18 @@ class Expressions(Choices):
             case c_ast.CompoundLiteral():
                 return self.literal_object(node)
         kind = "a type" if isinstance(node, c_ast.Typename | StreamTypeNode) else type(node).__name__
-        raise MacahError(f"this expression ('{kind}') is not supported in a kernel", place_of(node))
+        raise MacahError(
+            f"this expression ('{kind}') is not supported in a kernel",
+            place_of(node),
+            code="unsupported-expression",
+        )
 
     # --- Names and numbers
 
     def _literal(self, node: Any) -> Rvalue:
         ctype, value = literal(node)
         if isinstance(ctype, Floating):
-            raise MacahError(NO_FLOAT, place_of(node), hint="use integers")
+            raise MacahError(NO_FLOAT, place_of(node), hint="use integers", code="floating-point")
         return Rvalue(ctype, constant(int(value), ctype))
 
     def _named(self, name: str, node: Any) -> Value:
@@ -82,10 +86,10 @@ class Expressions(Choices):
             case FunctionName() as function:
                 return function
             case Typedef():
-                raise MacahError(f"expected an expression before '{name}'", place_of(node))
+                raise MacahError(f"expected an expression before '{name}'", place_of(node), code="syntax")
             case Broken(error):
                 raise error
-        raise MacahError(f"'{name}' undeclared{self.scope.guess(name)}", place_of(node))
+        raise MacahError(f"'{name}' undeclared{self.scope.guess(name)}", place_of(node), code="undeclared")
 
     def _cast(self, node: Any) -> Value:
         target = self.types.read_type(node.to_type, self.scope)[0]
@@ -100,7 +104,7 @@ class Expressions(Choices):
         match target, value:
             case Integer(size=16), _:
                 message = f"type '{target}' is wider than kernels support"
-                raise MacahError(message, where, hint="use 'long long', of 64 bits")
+                raise MacahError(message, where, hint="use 'long long', of 64 bits", code="wide-type")
             case Integer(), Rvalue(type=Integer() as source):
                 return Rvalue(target, convert(value.expr, source, target))
             case Pointer(pointed, const), Reference() if compatible(pointed, value.target.type):
@@ -108,11 +112,11 @@ class Expressions(Choices):
             case Pointer(), Rvalue(expr=ir.Const(0)):
                 return value
             case Floating(), _:
-                raise MacahError(NO_FLOAT, where, hint="use integers")
+                raise MacahError(NO_FLOAT, where, hint="use integers", code="floating-point")
             case StructType(), _:
-                raise MacahError("conversion to non-scalar type requested", where)
+                raise MacahError("conversion to non-scalar type requested", where, code="incompatible-types")
         message = f"a conversion of '{type_text(value)}' to '{target}' is not supported in a kernel"
-        raise MacahError(message, where)
+        raise MacahError(message, where, code="incompatible-types")
 
     def _is_floating(self, node: Any) -> bool:
         try:

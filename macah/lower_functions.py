@@ -41,7 +41,9 @@ class Functions(Parameters):
         self._refuse_recursion(function, where)
         parameters = self.parameters(function)
         if function.type.variadic:
-            raise MacahError(f"'{function.name}' takes a variable number of arguments", where)
+            raise MacahError(
+                f"'{function.name}' takes a variable number of arguments", where, code="function-parameters"
+            )
         check_count(function.name, len(arguments), len(parameters), where)
         values = [
             self.passed(self.rvalue(argument), parameter, number, function, place_of(argument))
@@ -55,7 +57,7 @@ class Functions(Parameters):
         names = [f.definition for f, _ in self.chain]
         if function.definition in names:
             message = f"recursive call of '{function.name}': a kernel cannot contain recursion"
-            raise MacahError(message, where, hint="rewrite the recursion as a loop")
+            raise MacahError(message, where, hint="rewrite the recursion as a loop", code="recursion")
 
     def _call_known(
         self, function: FunctionName, parameters: list[Parameter], values: list[Value], where: Place
@@ -90,7 +92,7 @@ class Functions(Parameters):
         if formal in self.storage.written:
             if target.const:
                 message = f"'{function.name}' writes to read-only array '{target.object.name}'"
-                raise MacahError(message, where)
+                raise MacahError(message, where, code="read-only")
             self.storage.written.add(array)
         whole = len(target.index) == 1 and target.index[0] == ir.Const(0)
         return ir.View(array, () if whole else target.index)
@@ -99,7 +101,7 @@ class Functions(Parameters):
         key = id(function.definition)
         if key in self._known:
             return self._known[key]
-        scope = Scope(self.types.file)
+        scope = Scope(self.types.file, function=function.name)
         frame, result = self._frame(function, scope, where)
         with self.collected() as body:
             with self.within(frame):
@@ -155,7 +157,7 @@ class Functions(Parameters):
         self, function: FunctionName, parameters: list[Parameter], values: list[Value], where: Place
     ) -> Value:
         """The body of the function, in the place of the call."""
-        scope = Scope(self.types.file)
+        scope = Scope(self.types.file, function=function.name)
         frame, result = self._frame(function, scope, where)
         with self.within(frame):
             for parameter, value in zip(parameters, values, strict=True):
@@ -186,7 +188,11 @@ def check_count(name: str, given: int, wanted: int, where: Place) -> None:
     """Raise if a call has too few or too many arguments."""
     if given != wanted:
         few = "few" if given < wanted else "many"
-        raise MacahError(f"too {few} arguments to function '{name}'; expected {wanted}, have {given}", where)
+        raise MacahError(
+            f"too {few} arguments to function '{name}'; expected {wanted}, have {given}",
+            where,
+            code="arguments",
+        )
 
 
 def _members(lvalue: Lvalue) -> list[Lvalue]:

@@ -51,10 +51,10 @@ class InitializerReader:
             if isinstance(ctype, ArrayType | StructType):
                 return self._list(ctype, node, steps)
             if len(node.exprs) != 1:
-                raise MacahError("a scalar has one initializer", place_of(node))
+                raise MacahError("a scalar has one initializer", place_of(node), code="initializer")
             return self._whole(ctype, node.exprs[0], steps)
         if isinstance(ctype, ArrayType):
-            raise MacahError("invalid initializer", place_of(node))
+            raise MacahError("invalid initializer", place_of(node), code="initializer")
         self.items.append(Item(steps, ctype, node))
         return 0
 
@@ -68,7 +68,9 @@ class InitializerReader:
                 child = _child(ctype, position)
                 if child is None:
                     kind = "array" if isinstance(ctype, ArrayType) else "struct"
-                    raise MacahError(f"excess elements in {kind} initializer", place_of(waiting[0]))
+                    raise MacahError(
+                        f"excess elements in {kind} initializer", place_of(waiting[0]), code="initializer"
+                    )
                 self._elided(child[1], waiting, (*steps, child[0]))
             position += 1
             extent = max(extent, position)
@@ -81,7 +83,11 @@ class InitializerReader:
             if isinstance(designator, c_ast.ArrayDesignator) and isinstance(ctype, ArrayType):
                 index = self.types.constant(designator.expr, self.scope)
                 if index < 0 or ctype.length is not None and index >= ctype.length:
-                    raise MacahError("array index in initializer exceeds array bounds", place_of(designator))
+                    raise MacahError(
+                        "array index in initializer exceeds array bounds",
+                        place_of(designator),
+                        code="initializer",
+                    )
                 position = position if depth else index
                 ctype, steps = ctype.element, (*steps, index)
             elif isinstance(designator, c_ast.ID) and isinstance(ctype, StructType):
@@ -89,11 +95,13 @@ class InitializerReader:
                 position = position if depth else ctype.members.index(way[0])
                 ctype, steps = way[-1].type, (*steps, *(m.name for m in way))
             else:
-                raise MacahError("the designator does not fit the type", place_of(designator))
+                raise MacahError(
+                    "the designator does not fit the type", place_of(designator), code="initializer"
+                )
         if len(node.name) > 1 and following and not isinstance(following, c_ast.NamedInitializer):
             hint = "give the next initializer a designator too, or use nested braces"
             message = "an initializer without designator behind a nested designator is not supported"
-            raise MacahError(message, place_of(following), hint=hint)
+            raise MacahError(message, place_of(following), hint=hint, code="initializer")
         self._whole(ctype, node.expr, steps)
         return position
 
@@ -126,7 +134,9 @@ class InitializerReader:
         units = [*string_units(string.value)[1], 0]
         if ctype.length is not None:
             if len(units) - 1 > ctype.length:
-                raise MacahError("initializer-string for the array is too long", place_of(string))
+                raise MacahError(
+                    "initializer-string for the array is too long", place_of(string), code="initializer"
+                )
             units = units[: ctype.length]
         self.items += [Item((*steps, i), ctype.element, unit) for i, unit in enumerate(units)]
         return len(units)

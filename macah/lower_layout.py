@@ -81,10 +81,10 @@ def member_path(ctype: CType, name: str, node: Any) -> tuple[Member, ...]:
     """The way to a member of a struct value, or gcc's error."""
     if not isinstance(ctype, StructType):
         message = f"request for member '{name}' in something not a structure or union"
-        raise MacahError(message, place_of(node))
+        raise MacahError(message, place_of(node), code="no-member")
     if not ctype.complete:
-        raise MacahError(f"invalid use of incomplete type '{ctype}'", place_of(node))
+        raise MacahError(f"invalid use of incomplete type '{ctype}'", place_of(node), code="incomplete-type")
     path = ctype.find(name)
     if not path:
-        raise MacahError(f"'{ctype}' has no member named '{name}'", place_of(node))
+        raise MacahError(f"'{ctype}' has no member named '{name}'", place_of(node), code="no-member")
     return path

@@ -53,7 +53,7 @@ class Locals(Calls):
         elif "extern" in storage:
             found = self.types.file.find(node.name)
             if found is None:
-                raise MacahError(f"'{node.name}' is not defined in this file", where)
+                raise MacahError(f"'{node.name}' is not defined in this file", where, code="no-body")
             bind(self.scope, node.name, found)
         else:
             self._check_local(node.name, ctype, where)
@@ -64,16 +64,18 @@ class Locals(Calls):
         while isinstance(element, ArrayType):
             if element.length is not None and element.length < 0:
                 message = f"variable-length array '{name}' is not supported in a kernel"
-                raise MacahError(message, where, hint="give the array a constant size")
+                raise MacahError(
+                    message, where, hint="give the array a constant size", code="variable-length-array"
+                )
             element = element.element
         if element == ctypes.VOID:
-            raise MacahError(f"variable or field '{name}' declared void", where)
+            raise MacahError(f"variable or field '{name}' declared void", where, code="incomplete-type")
         if isinstance(element, StreamType):
             hint = "declare the stream outside the kernel block"
             message = f"stream '{name}' cannot be declared in a kernel"
-            raise MacahError(message, where, hint=hint)
+            raise MacahError(message, where, hint=hint, code="stream-handle")
         if isinstance(element, StructType) and not element.complete:
-            raise MacahError(f"storage size of '{name}' isn't known", where)
+            raise MacahError(f"storage size of '{name}' isn't known", where, code="incomplete-type")
         if isinstance(element, ctypes.Floating):
             integer_type(element, name, where)
 
@@ -83,7 +85,7 @@ class Locals(Calls):
             if static:
                 raise self._refused_static(node.name, where)
             if isinstance(ctype, ArrayType) and ctype.length is None:
-                raise MacahError(f"array size missing in '{node.name}'", where)
+                raise MacahError(f"array size missing in '{node.name}'", where, code="array-size")
             bind(self.scope, node.name, owner)
             return
         if const and isinstance(ctype, Integer) and (known := self._constant(node, ctype)):
@@ -118,7 +120,12 @@ class Locals(Calls):
 
     def _refused_static(self, name: str, where: Place) -> MacahError:
         hint = "move it to file scope, or make it 'const' with a constant initializer"
-        return MacahError(f"static variable '{name}' cannot be declared in a kernel", where, hint=hint)
+        return MacahError(
+            f"static variable '{name}' cannot be declared in a kernel",
+            where,
+            hint=hint,
+            code="static-variable",
+        )
 
     def literal_object(self, node: Any) -> Lvalue:
         ctype, _ = self.types.read_type(node.type, self.scope)

@@ -26,7 +26,7 @@ class Lvalues(Base):
         if isinstance(value, Lvalue):
             return value
         message = f"lvalue required{' as ' + what if what else ''}"
-        raise MacahError(message, place_of(node))
+        raise MacahError(message, place_of(node), code="not-an-lvalue")
 
     def rvalue(self, node: Any) -> Value:
         return self.load(self.value(node), place_of(node))
@@ -35,7 +35,7 @@ class Lvalues(Base):
         """The value of an lvalue: numbers and pointers are read, arrays decay, structs stay."""
         if isinstance(value, FunctionName):
             message = f"function '{value.name}' is used as a value, but kernels cannot call through pointers"
-            raise MacahError(message, where, hint="call the function by its name")
+            raise MacahError(message, where, hint="call the function by its name", code="function-pointer")
         if isinstance(value, Constant):
             return Rvalue(value.type, constant(value.value, value.type))
         if not isinstance(value, Lvalue):
@@ -70,13 +70,15 @@ class Lvalues(Base):
             case ir.Array():
                 self.emit(ir.Store(leaf, target.index, value, where=where))
             case _:
-                raise MacahError(f"assignment of read-only variable '{target.object.name}'", where)
+                raise MacahError(
+                    f"assignment of read-only variable '{target.object.name}'", where, code="read-only"
+                )
 
     def assign(self, target: Lvalue, value: Value, where: Place, initial: bool = False) -> None:
         """`target = value`, as an assignment or an initialisation."""
         if target.const and not initial:
             kind = "location" if target.steps else f"variable '{target.object.name}'"
-            raise MacahError(f"assignment of read-only {kind}", where)
+            raise MacahError(f"assignment of read-only {kind}", where, code="read-only")
         match target.type, value:
             case Integer(), Rvalue(type=Integer() as source):
                 self.store(target, value.expr, source, where)
@@ -89,9 +91,9 @@ class Lvalues(Base):
             case StreamType(), _:
                 hint = "use the handle where the host program holds it, or index an array of streams"
                 message = f"stream handle '{target.object.name}' cannot be assigned in a kernel"
-                raise MacahError(message, where, hint=hint)
+                raise MacahError(message, where, hint=hint, code="stream-handle")
             case ArrayType(), _:
-                raise MacahError("assignment to expression with array type", where)
+                raise MacahError("assignment to expression with array type", where, code="incompatible-types")
             case Floating(), _:
                 self.storage.leaf(target, where)
             case _:
@@ -99,7 +101,7 @@ class Lvalues(Base):
                 message = (
                     f"incompatible types when {kind} type '{target.type}' from type '{type_text(value)}'"
                 )
-                raise MacahError(message, where)
+                raise MacahError(message, where, code="incompatible-types")
 
     def copy(self, target: Lvalue, source: Lvalue, where: Place) -> None:
         """Assign a struct, scalar by scalar."""
@@ -121,7 +123,9 @@ class Lvalues(Base):
         key = (target.object, target.path)
         if target.object.source is not None or target.index or source.index or key in self.storage.leaves:
             hint = "pass a pointer to the struct"
-            raise MacahError("stream handles cannot be assigned in a kernel", where, hint=hint)
+            raise MacahError(
+                "stream handles cannot be assigned in a kernel", where, hint=hint, code="stream-handle"
+            )
         self.storage.leaves[key] = self.storage.leaf(source, where)
 
     # --- Parts
@@ -138,7 +142,7 @@ class Lvalues(Base):
             return base.element(index)
         if isinstance(base, Lvalue) and not isinstance(base.type, Pointer) or isinstance(base, Rvalue):
             message = "subscripted value is neither array nor pointer nor vector"
-            raise MacahError(message, place_of(node))
+            raise MacahError(message, place_of(node), code="not-an-array")
         reference = self.load(base, place_of(node))
         assert isinstance(reference, Reference), node
         return self.advanced(reference, index, place_of(node)).target
@@ -147,7 +151,9 @@ class Lvalues(Base):
         """`s.m` or `p->m`."""
         base = self.dereferenced(node.name) if node.type == "->" else self.value(node.name)
         if not isinstance(base, Lvalue):
-            raise MacahError("request for member in something not a structure", place_of(node))
+            raise MacahError(
+                "request for member in something not a structure", place_of(node), code="no-member"
+            )
         for member in member_path(base.type, node.field.name, node):
             base = base.member(member)
         return base
@@ -159,7 +165,9 @@ class Lvalues(Base):
         loaded = self.load(value, where)
         if isinstance(loaded, Reference):
             return loaded.target
-        raise MacahError(f"invalid type argument of unary '*' (have '{type_text(value)}')", where)
+        raise MacahError(
+            f"invalid type argument of unary '*' (have '{type_text(value)}')", where, code="not-an-array"
+        )
 
     # --- Pointers
 
@@ -172,7 +180,9 @@ class Lvalues(Base):
             owner = pointer.target.object
             if owner.source is not None and owner.source.startswith("(*"):
                 raise unresolved(owner.name, pointer.target.type, where)
-            raise MacahError(f"pointer to '{owner.name}' does not point into an array", where)
+            raise MacahError(
+                f"pointer to '{owner.name}' does not point into an array", where, code="unresolved-pointer"
+            )
         index = by if last == ir.Const(0) else apply("add", last, by)
         return Reference(replace(pointer.target, steps=(*before, index)))
 
@@ -180,7 +190,7 @@ class Lvalues(Base):
         """The places in one array that two pointers point to."""
         same = a.target.object is b.target.object and a.target.path == b.target.path
         if not same or not a.target.index or len(a.target.index) != len(b.target.index):
-            raise MacahError("the pointers do not point into the same array", where)
+            raise MacahError("the pointers do not point into the same array", where, code="pointer-arrays")
         return a.target.index[-1], b.target.index[-1]
 
     def bind_pointer(self, target: Lvalue, value: Reference, where: Place) -> None:
@@ -189,13 +199,18 @@ class Lvalues(Base):
         name = target.object.name
         if target.index:
             message = f"array of pointers '{name}' is not supported in a kernel"
-            raise MacahError(message, where, hint="use one array and an index")
+            raise MacahError(message, where, hint="use one array and an index", code="pointer-arrays")
         if target.object.source is not None:
             message = f"pointer '{name}' cannot be assigned in a kernel"
-            raise MacahError(message, where, hint="use a pointer declared in the kernel block, or an index")
+            raise MacahError(
+                message,
+                where,
+                hint="use a pointer declared in the kernel block, or an index",
+                code="pointer-arrays",
+            )
         if not compatible(target.type.target, value.target.type):
             message = f"incompatible pointer types: '{target.type}' from '{value.type}'"
-            raise MacahError(message, where)
+            raise MacahError(message, where, code="incompatible-types")
         key = (target.object, target.path)
         if key not in self.pointers:
             steps = tuple(
@@ -209,7 +224,7 @@ class Lvalues(Base):
         if bound.object is not value.target.object or bound.path != value.target.path:
             before, now = bound.object.name, value.target.object.name
             message = f"pointer '{name}' points into '{before}' and into '{now}'"
-            raise MacahError(message, where, hint="use one pointer for each array")
+            raise MacahError(message, where, hint="use one pointer for each array", code="pointer-arrays")
         values = list(value.target.index)
         if len(values) > 1:
             values = [self.keep(new, name, where) for new in values]
@@ -218,7 +233,7 @@ class Lvalues(Base):
                 self.emit(ir.Assign(old.variable, new, where))
             elif old != new:
                 message = f"pointer '{name}' points into different parts of '{bound.object.name}'"
-                raise MacahError(message, where, hint="use one pointer for each part")
+                raise MacahError(message, where, hint="use one pointer for each part", code="pointer-arrays")
 
     def _place(self, index: ir.Expr, pointer: Object, where: Place) -> ir.Expr:
         """An index of what a pointer points to, as a variable if it may change."""
@@ -238,7 +253,7 @@ class Lvalues(Base):
         name = ".".join((pointer.object.name, *pointer.path))
         hint = "initialise it with an array where it is declared"
         message = f"pointer '{name}' cannot be resolved to one array at compile time"
-        raise MacahError(message, where, hint=hint)
+        raise MacahError(message, where, hint=hint, code="unresolved-pointer")
 
     def string(self, node: Any) -> Lvalue:
         """A string constant: a table."""

@@ -30,7 +30,7 @@ class Operators(Lvalues):
         if isinstance(value, Reference):
             return ir.TRUE
         message = f"used a value of type '{type_text(value)}' where a number is required"
-        raise MacahError(message, place_of(node))
+        raise MacahError(message, place_of(node), code="invalid-operands")
 
     def binary(self, op: str, left: Value, right: Value, where: Place) -> Value:
         """`left op right` of values that are already read."""
@@ -51,7 +51,7 @@ class Operators(Lvalues):
                 expr, ctype = binary(op, first, ctypes.INT, second, ctypes.INT)
                 return Rvalue(ctype, expr)
         message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
-        raise MacahError(message, where)
+        raise MacahError(message, where, code="invalid-operands")
 
     def unary(self, node: Any, wanted: bool) -> Value:
         where = place_of(node)
@@ -72,8 +72,14 @@ class Operators(Lvalues):
                 if isinstance(value, Rvalue) and isinstance(value.type, Integer):
                     expr, ctype = unary(op, value.expr, value.type)
                     return Rvalue(ctype, expr)
-                raise MacahError(f"wrong type argument to unary {op} (have '{type_text(value)}')", where)
-        raise MacahError(f"operator '{node.op}' is not supported in a kernel", where)
+                raise MacahError(
+                    f"wrong type argument to unary {op} (have '{type_text(value)}')",
+                    where,
+                    code="invalid-operands",
+                )
+        raise MacahError(
+            f"operator '{node.op}' is not supported in a kernel", where, code="unsupported-expression"
+        )
 
     def _step(self, node: Any, wanted: bool) -> Value:
         """`++` and `--`."""
@@ -102,7 +108,7 @@ class Operators(Lvalues):
     def _refuse_const(self, target: Lvalue, where: Place, what: str = "assignment") -> None:
         if target.const:
             kind = "location" if target.steps else f"variable '{target.object.name}'"
-            raise MacahError(f"{what} of read-only {kind}", where)
+            raise MacahError(f"{what} of read-only {kind}", where, code="read-only")
 
     def assignment(self, node: Any, wanted: bool) -> Value:
         where = place_of(node)

@@ -62,7 +62,10 @@ def _alignments(attribute: Any) -> Iterator[int]:
         else:
             hint = "write the number of bytes"
             raise MacahError(
-                "this alignment is not supported where a kernel needs it", place_of(attribute), hint=hint
+                "this alignment is not supported where a kernel needs it",
+                place_of(attribute),
+                hint=hint,
+                code="alignment",
             )
 
 

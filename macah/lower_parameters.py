@@ -40,7 +40,7 @@ class Parameters(Streams):
                 continue
             if not isinstance(node, c_ast.Decl | c_ast.Typename):
                 message = f"'{function.name}' is defined in the old style, without types of parameters"
-                raise MacahError(message, place_of(node))
+                raise MacahError(message, place_of(node), code="function-parameters")
             ctype, const = self.types.read_type(node.type, self.types.file)
             if ctype != ctypes.VOID:
                 target_const = const if isinstance(ctype, ArrayType) else False
@@ -61,7 +61,12 @@ class Parameters(Streams):
                 return value
         place = f"argument {number} of '{function.name}'"
         message = f"incompatible type for {place}: expected '{parameter.type}', have '{type_text(value)}'"
-        raise MacahError(message, where, (Note("the parameter is declared here", parameter.where),))
+        raise MacahError(
+            message,
+            where,
+            (Note("the parameter is declared here", parameter.where),),
+            code="incompatible-types",
+        )
 
     def is_plain(self, parameter: Parameter, value: Value) -> bool:
         """Whether an argument can be passed to a function that is lowered once."""
@@ -106,7 +111,12 @@ class Parameters(Streams):
                 ctype = ctype.element
         if not element.steps or element.steps[-1] != ir.Const(0) or ctype != parameter.declared:
             message = f"a shiftable parameter needs a whole array of type '{parameter.declared}'"
-            raise MacahError(message, where, (Note("the parameter is declared here", parameter.where),))
+            raise MacahError(
+                message,
+                where,
+                (Note("the parameter is declared here", parameter.where),),
+                code="not-shiftable",
+            )
         const = element.const or parameter.const
         return Lvalue(element.object, ctype, const, element.steps[:-1])
 

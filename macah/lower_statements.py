@@ -66,7 +66,7 @@ class Statements(Locals):
             case c_ast.StaticAssert(cond=condition, message=text):
                 if not self.types.constant(condition, self.scope):
                     reason = f": {text.value}" if text is not None else ""
-                    raise MacahError(f"static assertion failed{reason}", where)
+                    raise MacahError(f"static assertion failed{reason}", where, code="static-assertion")
             case c_ast.AttributedStatement(stmt=inner) | c_ast.Label(stmt=inner):
                 self.statement(inner)
             case c_ast.Goto() | Asm() | KernelBlock() | c_ast.Case() | c_ast.Default():
@@ -177,23 +177,32 @@ class Statements(Locals):
         if not targets:
             if self.frame.returning is None:
                 message = f"'{word}' would leave the kernel block"
-                raise MacahError(message, where, hint="end the loop inside the kernel block, or use a flag")
-            raise MacahError(f"{word} statement not within loop or switch", where)
+                raise MacahError(
+                    message,
+                    where,
+                    hint="end the loop inside the kernel block, or use a flag",
+                    code="leaves-kernel",
+                )
+            raise MacahError(f"{word} statement not within loop or switch", where, code="misplaced-jump")
         self.emit(targets[-1].leave(where))
 
     def _return(self, node: Any, where: Place) -> None:
         frame = self.frame
         if frame.returning is None:
             hint = "use 'if' to skip the rest of the kernel block"
-            raise MacahError("'return' would leave the kernel block", where, hint=hint)
+            raise MacahError("'return' would leave the kernel block", where, hint=hint, code="leaves-kernel")
         if node.expr is not None and frame.result is not None:
             self.assign(frame.result, self.rvalue(node.expr), where, initial=True)
         elif node.expr is not None:
             value = self.rvalue(node.expr)
             if value.type != ctypes.VOID:
-                raise MacahError("'return' with a value, in function returning void", where)
+                raise MacahError(
+                    "'return' with a value, in function returning void", where, code="return-value"
+                )
         elif frame.result is not None:
-            raise MacahError("'return' with no value, in function returning non-void", where)
+            raise MacahError(
+                "'return' with no value, in function returning non-void", where, code="return-value"
+            )
         if node is not frame.last:
             self.emit(frame.returning.leave(where))
 
@@ -269,11 +278,11 @@ def _refused(node: Any, where: Place) -> MacahError:
     match node:
         case c_ast.Goto():
             hint = "use a loop, 'break' or 'continue'"
-            return MacahError("'goto' is not supported in a kernel", where, hint=hint)
+            return MacahError("'goto' is not supported in a kernel", where, hint=hint, code="goto")
         case Asm():
             hint = "write it in C, or outside the kernel block"
-            return MacahError("'asm' is not supported in a kernel", where, hint=hint)
+            return MacahError("'asm' is not supported in a kernel", where, hint=hint, code="inline-asm")
         case KernelBlock():
-            return MacahError("a kernel block inside a kernel block", where)
+            return MacahError("a kernel block inside a kernel block", where, code="nested-kernel")
         case _:
             return nested_label(where)

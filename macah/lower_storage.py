@@ -159,7 +159,9 @@ class Storage:
             self._captured.append(_Capture(what, source, ctype))
         elif isinstance(what, ir.Stream):
             hint = "create the stream outside the kernel block"
-            raise MacahError(f"stream '{what.name}' is never assigned", where, hint=hint)
+            raise MacahError(
+                f"stream '{what.name}' is never assigned", where, hint=hint, code="stream-handle"
+            )
         return what
 
     def _check_visible(self, owner: Object, where: Place) -> None:
@@ -167,13 +169,18 @@ class Storage:
         if owner.source == owner.name and self.scope.find(owner.name) is not owner:
             message = f"variable '{owner.name}' is not visible where the kernel block stands"
             hint = "rename the variable that hides it, or move a static variable to file scope"
-            raise MacahError(message, where, hint=hint)
+            raise MacahError(message, where, hint=hint, code="not-visible")
 
 
 def unresolved(name: str, target: CType, where: Place) -> MacahError:
     """The error for a pointer that the kernel cannot capture."""
     hint = f"declare it as an array of known size, '{spell(target, name.split('.')[-1] + '[N]')}'"
-    return MacahError(f"pointer '{name}' cannot be resolved to one array at compile time", where, hint=hint)
+    return MacahError(
+        f"pointer '{name}' cannot be resolved to one array at compile time",
+        where,
+        hint=hint,
+        code="unresolved-pointer",
+    )
 
 
 def stream_of(
@@ -185,7 +192,7 @@ def stream_of(
         scalar = integer_type(leaf, name, where)
         words.append(ir.Word(offset, scalar.size, scalar.signed))
     if not words:
-        raise MacahError(f"the elements of stream '{name}' are empty", where)
+        raise MacahError(f"the elements of stream '{name}' are empty", where, code="stream-element")
     return ir.Stream(name, ctypes.size_of(ctype.element) or 0, tuple(words), shape, declared)
 
 
@@ -194,19 +201,28 @@ def integer_type(ctype: CType, name: str, where: Place) -> Integer:
     match ctype:
         case Integer(size=16):
             hint = "use 'long long', of 64 bits"
-            raise MacahError(f"'{name}': type '{ctype}' is wider than kernels support", where, hint=hint)
+            raise MacahError(
+                f"'{name}': type '{ctype}' is wider than kernels support", where, hint=hint, code="wide-type"
+            )
         case Integer():
             return ctype
         case Floating():
-            raise MacahError(f"'{name}' has type '{ctype}': {NO_FLOAT}", where, hint="use integers")
+            raise MacahError(
+                f"'{name}' has type '{ctype}': {NO_FLOAT}", where, hint="use integers", code="floating-point"
+            )
         case Pointer():
             hint = "use an array and an index, or point it to one array where it is declared"
             raise MacahError(
-                f"pointer '{name}' cannot be resolved to one array at compile time", where, hint=hint
+                f"pointer '{name}' cannot be resolved to one array at compile time",
+                where,
+                hint=hint,
+                code="unresolved-pointer",
             )
         case StructType(kind="union"):
-            raise MacahError(f"union '{name}' is not supported in a kernel", where, hint="use a struct")
-    raise MacahError(f"'{name}' of type '{ctype}' cannot be used in a kernel", where)
+            raise MacahError(
+                f"union '{name}' is not supported in a kernel", where, hint="use a struct", code="union"
+            )
+    raise MacahError(f"'{name}' of type '{ctype}' cannot be used in a kernel", where, code="unsupported-type")
 
 
 def element_type(ctype: Integer) -> ir.ElementType:
@@ -226,7 +242,9 @@ def _walk(lvalue: Lvalue, where: Place) -> tuple[tuple[int, ...], tuple[bool, ..
                 if length is None or length < 0:
                     kind = "variable-length array" if length is not None else "array of unknown size"
                     message = f"{kind} '{lvalue.object.name}' cannot be used in a kernel"
-                    raise MacahError(message, where, hint="give the array a constant size")
+                    raise MacahError(
+                        message, where, hint="give the array a constant size", code="variable-length-array"
+                    )
                 source += f"[{{{len(shape)}}}]"
                 shape.append(length)
                 shiftable.append(shifts)
@@ -235,7 +253,7 @@ def _walk(lvalue: Lvalue, where: Place) -> tuple[tuple[int, ...], tuple[bool, ..
                 member = next(m for m in ctype.members if m.name == names[0])
                 if member.bitfield:
                     message = f"bit-field '{member.name}' is not supported in a kernel"
-                    raise MacahError(message, where, hint="use an ordinary member")
+                    raise MacahError(message, where, hint="use an ordinary member", code="bit-field")
                 source, ctype = _source(source, (names.pop(0),)), member.type
             case _:
                 flags = tuple(shiftable) if any(shiftable) else ()

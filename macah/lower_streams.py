@@ -35,7 +35,7 @@ class Streams(Expressions):
         value = self.value(node)
         if not isinstance(value, Lvalue) or not isinstance(value.type, StreamType):
             message = f"expected a stream, have a value of type '{type_text(value)}'"
-            raise MacahError(message, place_of(node))
+            raise MacahError(message, place_of(node), code="not-a-stream")
         _refuse_pointers(value.type.element, place_of(node))
         leaf = self.storage.leaf(value, place_of(node))
         assert isinstance(leaf, ir.Stream), leaf
@@ -58,7 +58,7 @@ class Streams(Expressions):
                     values.append(loaded.expr)
             case _:
                 message = f"incompatible types when sending type '{type_text(value)}' to '{element} stream'"
-                raise MacahError(message, where)
+                raise MacahError(message, where, code="incompatible-types")
         flag = self._flag(worked, where)
         self.emit(ir.Send(stream, index, tuple(values), flag, where=where))
         self._set_worked(worked, flag, where)
@@ -88,14 +88,16 @@ class Streams(Expressions):
 
     def _check_receive(self, target: Lvalue, element: CType, where: Place) -> None:
         if target.const:
-            raise MacahError(f"receive into read-only variable '{target.object.name}'", where)
+            raise MacahError(
+                f"receive into read-only variable '{target.object.name}'", where, code="read-only"
+            )
         both_integers = isinstance(target.type, Integer) and isinstance(element, Integer)
         if not both_integers and not (
             compatible(target.type, element) and isinstance(element, ctypes.StructType)
         ):
             integer_type(element, "the stream's element", where)
             message = f"incompatible types when receiving type '{element}' into type '{target.type}'"
-            raise MacahError(message, where)
+            raise MacahError(message, where, code="incompatible-types")
 
     def _parts(self, target: Lvalue, element: CType, where: Place) -> list[_Part]:
         parts = []
@@ -152,10 +154,12 @@ class Streams(Expressions):
         if worked is None:
             return None
         if worked.const:
-            raise MacahError(f"assignment of read-only variable '{worked.object.name}'", where)
+            raise MacahError(
+                f"assignment of read-only variable '{worked.object.name}'", where, code="read-only"
+            )
         if not isinstance(worked.type, Integer):
             message = f"the left operand of '::' must be an integer, not of type '{worked.type}'"
-            raise MacahError(message, where)
+            raise MacahError(message, where, code="incompatible-types")
         leaf = self.storage.leaf(worked, where)
         if isinstance(leaf, ir.Variable) and leaf.bits == 32 and not fresh:
             self.storage.written.add(leaf)
@@ -194,7 +198,7 @@ class Streams(Expressions):
 
     def _check_shift(self, target: Lvalue, where: Place) -> None:
         if target.const:
-            raise MacahError(f"shift of read-only array '{target.object.name}'", where)
+            raise MacahError(f"shift of read-only array '{target.object.name}'", where, code="read-only")
         ctype = target.type
         while isinstance(ctype, ArrayType):
             if ctype.shiftable:
@@ -205,7 +209,9 @@ class Streams(Expressions):
             message = f"no shiftable dimension of '{name}' is left behind the indices"
         else:
             message = f"array '{name}' is not shiftable"
-        raise MacahError(message, where, hint=f"declare the dimension to shift as '{name}[^N^]'")
+        raise MacahError(
+            message, where, hint=f"declare the dimension to shift as '{name}[^N^]'", code="not-shiftable"
+        )
 
 
 def _scalars(lvalue: Lvalue) -> list[Lvalue]:
@@ -241,4 +247,4 @@ def _refuse_pointers(element: CType, where: Place) -> None:
             what = "a stream" if isinstance(ctype, StreamType) else "a pointer"
             member = next((str(step) for step in reversed(steps) if isinstance(step, str)), "")
             message = f"the elements of this stream, of type '{element}', have {what} inside, '{member}'"
-            raise MacahError(message, where, hint="send an index or the value itself")
+            raise MacahError(message, where, hint="send an index or the value itself", code="stream-element")

@@ -98,7 +98,7 @@ def _sections(items: list[Any], ctype: Integer, value_of: Callable[[Any], int]) 
         value = ctype.wrap(value_of(item.expr)) if isinstance(item, c_ast.Case) else None
         if value in seen:
             what = "multiple default labels in one switch" if value is None else "duplicate case value"
-            raise MacahError(what, where, (Note("previously used here", seen[value]),))
+            raise MacahError(what, where, (Note("previously used here", seen[value]),), code="switch-label")
         seen[value] = where
         if value is None:
             has_default = True
@@ -125,7 +125,7 @@ def nested_label(where: Place) -> MacahError:
     """The error for a label of a `switch` that is inside another statement."""
     hint = "put the label directly into the block of the 'switch'"
     message = "a 'case' or 'default' label that is not directly in the block of a 'switch'"
-    return MacahError(message, where, hint=hint)
+    return MacahError(message, where, hint=hint, code="nested-case")
 
 
 def _without_break(stmts: list[Any]) -> tuple[tuple[Any, ...], bool]:

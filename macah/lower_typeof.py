@@ -53,7 +53,9 @@ class Analyzer(Constants):
                 return self.type_of(self.selected(node, scope), scope)
             case c_ast.FuncCall(name=function, args=args):
                 return self._type_of_call(function, args.exprs if args else [], node, scope)
-        raise MacahError("cannot tell the type of this expression", place_of(node))
+        raise MacahError(
+            "cannot tell the type of this expression", place_of(node), code="unsupported-expression"
+        )
 
     def selected(self, node: Any, scope: Scope) -> Any:
         """The expression that `_Generic` selects."""
@@ -66,7 +68,7 @@ class Analyzer(Constants):
                 return choice.expr
         if default is None:
             message = f"'_Generic' selector of type '{ctype}' is not compatible with any association"
-            raise MacahError(message, place_of(node))
+            raise MacahError(message, place_of(node), code="incompatible-types")
         return default
 
     def _type_of_name(self, name: str, node: Any, scope: Scope) -> CType:
@@ -76,8 +78,8 @@ class Analyzer(Constants):
             case Broken(error):
                 raise error
             case None:
-                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", place_of(node))
-        raise MacahError(f"expected an expression before '{name}'", place_of(node))
+                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", place_of(node), code="undeclared")
+        raise MacahError(f"expected an expression before '{name}'", place_of(node), code="syntax")
 
     def _target(self, ctype: CType, node: Any) -> CType:
         match ctype:
@@ -85,7 +87,11 @@ class Analyzer(Constants):
                 return element
             case Pointer(target):
                 return target
-        raise MacahError("subscripted or dereferenced value is neither array nor pointer", place_of(node))
+        raise MacahError(
+            "subscripted or dereferenced value is neither array nor pointer",
+            place_of(node),
+            code="not-an-array",
+        )
 
     def _type_of_unary(self, node: Any, scope: Scope) -> CType:
         if node.op in {"sizeof", "_Alignof", "__alignof__"}:
@@ -115,7 +121,11 @@ class Analyzer(Constants):
             return ctypes.promote(left)
         if isinstance(left, Integer | Floating) and isinstance(right, Integer | Floating):
             return arithmetic_type(left, right)
-        raise MacahError(f"invalid operands to binary {op} (have '{left}' and '{right}')", place_of(node))
+        raise MacahError(
+            f"invalid operands to binary {op} (have '{left}' and '{right}')",
+            place_of(node),
+            code="invalid-operands",
+        )
 
     def _type_of_call(self, function: Any, arguments: list[Any], node: Any, scope: Scope) -> CType:
         name = function.name if isinstance(function, c_ast.ID) else ""
@@ -134,4 +144,6 @@ class Analyzer(Constants):
             ctype = ctype.target
         if isinstance(ctype, FunctionType):
             return ctype.result
-        raise MacahError("called object is not a function or function pointer", place_of(node))
+        raise MacahError(
+            "called object is not a function or function pointer", place_of(node), code="not-a-function"
+        )

@@ -55,7 +55,7 @@ class Types(ABC):
                 element, const = self.read_type(inner, scope)
                 length = self._length(dim, scope)
                 if length is not None and length < -1:
-                    raise MacahError("size of array is negative", place_of(dim))
+                    raise MacahError("size of array is negative", place_of(dim), code="array-size")
                 return ArrayType(element, length, isinstance(node, ShiftableDecl)), const
             case c_ast.FuncDecl():
                 return self._function(node, scope), False
@@ -73,7 +73,9 @@ class Types(ABC):
                 return self.type_of(expression, scope), False
             case _:
                 kind = type(node).__name__
-                raise MacahError(f"this form of type ('{kind}') is not supported", place_of(node))
+                raise MacahError(
+                    f"this form of type ('{kind}') is not supported", place_of(node), code="unsupported-type"
+                )
 
     def _length(self, dim: Any, scope: Scope) -> int | None:
         if dim is None:
@@ -88,7 +90,9 @@ class Types(ABC):
             return named.type, named.const
         ctype = ctypes.basic_type(names)
         if ctype is None:
-            raise MacahError(f"type '{' '.join(names)}' is not supported", place_of(node))
+            raise MacahError(
+                f"type '{' '.join(names)}' is not supported", place_of(node), code="unsupported-type"
+            )
         return ctype, False
 
     def _function(self, node: Any, scope: Scope) -> FunctionType:
@@ -142,7 +146,11 @@ class Types(ABC):
             if isinstance(ctype, ArrayType) and ctype.length is None:
                 ctype = replace(ctype, length=0)
             if ctypes.size_of(ctype) is None:
-                raise MacahError(f"field '{member.name}' has incomplete type '{ctype}'", place_of(member))
+                raise MacahError(
+                    f"field '{member.name}' has incomplete type '{ctype}'",
+                    place_of(member),
+                    code="incomplete-type",
+                )
             if member.name or isinstance(ctype, StructType):
                 layout.add(member.name or f"@{number}", ctype, const, packing_of(member, constant))
         layout.finish(struct)

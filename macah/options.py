@@ -17,6 +17,7 @@ class Options:
     mode: str = "mapped"
     arch: str = "grid8x8"
     seed: int = 1
+    adpc: tuple[str, ...] = ()
     emit: str = ""
     json: bool = False
     dump_after: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class MacahParser(Declarations):
             with deep_recursion():
                 return self._parse_translation_unit_or_empty()
         except RecursionError:
-            raise MacahError("the program is nested too deeply", self._here()) from None
+            raise MacahError("the program is nested too deeply", self._here(), code="too-deep") from None
         except (ParseError, AssertionError, AttributeError, IndexError, TypeError, ValueError):
             # On some malformed declarations pycparser asserts, or looks for parts that are not there.
             self._unexpected("a valid declaration")
@@ -251,4 +251,4 @@ class MacahParser(Declarations):
     def _refuse_non_lvalue(self, node: Any, is_cast: bool, operator: str) -> None:
         deref = isinstance(node, c_ast.UnaryOp) and node.op == "*"
         if is_cast or not (deref or isinstance(node, _LVALUES)):
-            self._fail(f"lvalue required as left operand of '{operator}'", node.coord)
+            self._fail(f"lvalue required as left operand of '{operator}'", node.coord, code="not-an-lvalue")

@@ -18,7 +18,7 @@ def show_unit(unit: Any) -> str:
         with deep_recursion():
             return Printer().visit(unit)
     except RecursionError:
-        raise MacahError("the program is nested too deeply to be printed") from None
+        raise MacahError("the program is nested too deeply to be printed", code="too-deep") from None
 
 
 class _Shiftable(c_ast.Node):  # type: ignore[misc]

@@ -96,16 +96,16 @@ def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tup
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except FileNotFoundError:
         hint = "install a C compiler, for example the Debian package 'gcc'"
-        raise MacahError(f"cannot find the C compiler '{cc}'", hint=hint) from None
+        raise MacahError(f"cannot find the C compiler '{cc}'", hint=hint, code="c-compiler") from None
     except (OSError, ValueError) as error:
-        raise MacahError(f"cannot run the C compiler '{cc}': {error}") from None
+        raise MacahError(f"cannot run the C compiler '{cc}': {error}", code="c-compiler") from None
     messages = done.stderr.decode(errors="replace")
     if done.returncode != 0:
-        raise MacahError(f"the preprocessor failed:\n{messages.rstrip()}")
+        raise MacahError(f"the preprocessor failed:\n{messages.rstrip()}", code="preprocessor")
     try:
         return done.stdout.decode(), messages
     except UnicodeDecodeError:
-        raise MacahError("the program is not encoded in UTF-8", _not_utf8(path)) from None
+        raise MacahError("the program is not encoded in UTF-8", _not_utf8(path), code="encoding") from None
 
 
 def place_of(node: Any) -> Place:
@@ -187,7 +187,9 @@ def _refuse_nested(node: KernelBlock) -> None:
     for inner in walk(node.body):
         if isinstance(inner, KernelBlock):
             note = Note("the kernel block around it begins here", place_of(node))
-            raise MacahError("a kernel block inside a kernel block", place_of(inner), (note,))
+            raise MacahError(
+                "a kernel block inside a kernel block", place_of(inner), (note,), code="nested-kernel"
+            )
 
 
 def _unique_names(wanted: list[tuple[str | None, str]]) -> list[str]:
@@ -211,13 +213,15 @@ def _check_readable(path: Path) -> None:
     try:
         # What is read here could not be read again from a pipe, and the preprocessor is not the only reader.
         if not (path.is_file() or path.is_dir()) and path.stat():
-            raise MacahError(f"cannot read '{path}': not a file")
+            raise MacahError(f"cannot read '{path}': not a file", code="cannot-read")
         with path.open("rb") as file:
             file.read(1)
     except OSError as error:
-        raise MacahError(f"cannot read '{path}': {(error.strerror or str(error)).lower()}") from None
+        raise MacahError(
+            f"cannot read '{path}': {(error.strerror or str(error)).lower()}", code="cannot-read"
+        ) from None
     except ValueError as error:
-        raise MacahError(f"cannot read {str(path)!r}: {error}") from None
+        raise MacahError(f"cannot read {str(path)!r}: {error}", code="cannot-read") from None
 
 
 def _not_utf8(path: Path) -> Place | None:

@@ -15,6 +15,7 @@ from backend.bound import Bounds, minimum_interval
 from backend.dfg import DFG, Node, Place, Use
 from backend.mapping import Mapping
 
+from .adpc import PseudoConstant
 from .diagnostic import source_line
 
 # Names that lowering gives to what these statements decide.
@@ -112,16 +113,40 @@ def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
     }
 
 
-def report_json(kernels: Sequence[tuple[Place, Mapping]]) -> str:
+def report_json(
+    kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()
+) -> str:
     """The report as one JSON object."""
-    return json.dumps({"kernels": [facts(where, mapping) for where, mapping in kernels]}, indent=2) + "\n"
+    found = {
+        "kernels": [facts(where, mapping) for where, mapping in kernels],
+        "pseudo_constants": [
+            {
+                "name": c.name,
+                "function": c.function or None,
+                "file": c.where.file,
+                "line": c.where.line,
+                "value": c.value,
+                "minimum": c.minimum,
+                "maximum": c.maximum,
+            }
+            for c in constants
+        ],
+    }
+    return json.dumps(found, indent=2) + "\n"
 
 
-def report_text(kernels: Sequence[tuple[Place, Mapping]]) -> str:
+def report_text(
+    kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()
+) -> str:
     """The report for people."""
-    if not kernels:
-        return "no kernels\n"
-    return "\n".join(_kernel_text(where, mapping) for where, mapping in kernels)
+    texts = [_kernel_text(where, mapping) for where, mapping in kernels] or ["no kernels\n"]
+    if constants:
+        texts.append("".join(f"{_constant_text(c)}\n" for c in constants))
+    return "\n".join(texts)
+
+
+def _constant_text(c: PseudoConstant) -> str:
+    return f"pseudo-constant {c.key} ({c.where.file}:{c.where.line}) is {c.value}, of {c.minimum} to {c.maximum}"
 
 
 def _kernel_text(where: Place, mapping: Mapping) -> str:

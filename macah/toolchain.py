@@ -22,17 +22,19 @@ def compiler() -> str:
 def check_output(path: Path, source: Path) -> None:
     """Refuses, before the work, an output that cannot be written or would be the program's own file."""
     if path.exists() and source.exists() and path.samefile(source):
-        raise MacahError(f"the output '{path}' is the program itself", hint="name another with -o")
+        raise MacahError(
+            f"the output '{path}' is the program itself", hint="name another with -o", code="cannot-write"
+        )
     if path.is_dir():
-        raise MacahError(f"cannot write '{path}': is a directory")
+        raise MacahError(f"cannot write '{path}': is a directory", code="cannot-write")
     folder = Path(os.path.realpath(path)).parent
     if path.is_symlink() and Path(os.path.realpath(path)).is_symlink():
-        raise MacahError(f"cannot write '{path}': too many levels of symbolic links")
+        raise MacahError(f"cannot write '{path}': too many levels of symbolic links", code="cannot-write")
     if not folder.is_dir():
-        raise MacahError(f"cannot write '{path}': there is no directory '{folder}'")
+        raise MacahError(f"cannot write '{path}': there is no directory '{folder}'", code="cannot-write")
     writable = path if path.exists() and not path.is_file() else folder
     if not os.access(writable, os.W_OK):
-        raise MacahError(f"cannot write '{path}': permission denied")
+        raise MacahError(f"cannot write '{path}': permission denied", code="cannot-write")
 
 
 def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) -> None:
@@ -48,10 +50,11 @@ def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) 
         raise MacahError(
             f"the C compiler '{command[0]}' was not found",
             hint="install one (on Debian: apt-get install gcc libc6-dev) or name it in CC",
+            code="c-compiler",
         ) from None
     sys.stderr.write(done.stderr)
     if done.returncode:
-        raise MacahError(problem)
+        raise MacahError(problem, code="c-compiler")
 
 
 @contextmanager

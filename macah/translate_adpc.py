@@ -32,7 +32,7 @@ def replace_adpc(translator: Translator, node: Any) -> bool:
 def _replace_declaration(translator: Translator, node: Any, number: int) -> None:
     if "const" not in node.quals:
         message = f"'{node.name}' is initialised with ADPC, so it must be const"
-        translator.fail(message, node, f"write 'const int {node.name} = ADPC(min, max);'")
+        translator.fail(message, node, f"write 'const int {node.name} = ADPC(min, max);'", code="adpc")
     source = translator.source
     start, end = translator.place(node)
     tokens = source.tokens_in((start, end))

@@ -52,22 +52,30 @@ def translate_call(translator: Translator, node: Any, name: str) -> Parts:
         "ADPC must be the whole initialiser of a constant",
         node,
         "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'",
+        code="adpc",
     )
 
 
 def _check_count(translator: Translator, node: Any, name: str, arguments: list[Any], wanted: int) -> None:
     if len(arguments) != wanted:
         few = "few" if len(arguments) < wanted else "many"
-        translator.fail(f"too {few} arguments to '{name}': {len(arguments)} instead of {wanted}", node)
+        translator.fail(
+            f"too {few} arguments to '{name}': {len(arguments)} instead of {wanted}", node, code="arguments"
+        )
 
 
 def _create(translator: Translator, node: Any, name: str, arguments: list[Any]) -> Parts:
     if not arguments or not isinstance(arguments[0], c_ast.Typename):
         translator.fail(
-            f"'{name}' needs the type of the elements", node, f"write '{name}(int)' or '{name}(int, 32)'"
+            f"'{name}' needs the type of the elements",
+            node,
+            f"write '{name}(int)' or '{name}(int, 32)'",
+            code="arguments",
         )
     if len(arguments) > 2:
-        translator.fail(f"too many arguments to '{name}': {len(arguments)} instead of 1 or 2", node)
+        translator.fail(
+            f"too many arguments to '{name}': {len(arguments)} instead of 1 or 2", node, code="arguments"
+        )
     element = translator.place(arguments[0])
     before, behind = stream_of(translator.source.text[slice(*element)])
     depth: Parts = (translator.place(arguments[1]),) if len(arguments) > 1 else (str(_DEPTH),)

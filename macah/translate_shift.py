@@ -23,7 +23,7 @@ def shift_parts(translator: Translator, node: Any) -> Parts | None:
     level = next((at for at, d in enumerate(dimensions) if isinstance(d, ShiftableDecl)), None)
     if level is None:
         message = "no dimension of this array can be shifted"
-        translator.fail(message, node, "declare the one to be shifted as '[^N^]'")
+        translator.fail(message, node, "declare the one to be shifted as '[^N^]'", code="not-shiftable")
     array = translator.operand(node.lvalue)
     # A parameter is a pointer, whose first dimension only its declaration tells.
     counts = [

@@ -52,7 +52,7 @@ class Accessors:
         depth: Parts = (_DEPTH,)
         if name.endswith("_depth"):
             if not arguments:
-                translator.fail(f"'{name}' needs a depth and a function", node)
+                translator.fail(f"'{name}' needs a depth and a function", node, code="accessor")
             depth = (translator.place(arguments[0]),)
             arguments = arguments[1:]
         function, parameters = _accessor(translator, node, name, arguments)
@@ -82,23 +82,35 @@ def _accessor(translator: Translator, node: Any, name: str, arguments: list[Any]
     """The name and the parameters of the function that a call spawns."""
     form = f"write '{name}({'depth, ' if name.endswith('depth') else ''}f, arguments of f behind its stream)'"
     if not arguments:
-        translator.fail(f"'{name}' needs a function", node, form)
+        translator.fail(f"'{name}' needs a function", node, form, code="accessor")
     function = arguments[0]
     kind = translator.scopes.type_of(function)
     symbol = translator.scopes.find(function.name) if isinstance(function, c_ast.ID) else None
     if symbol is None or symbol is not translator.scopes.names[0].get(function.name):
-        translator.fail(f"'{name}' needs the name of a function", function, form)
+        translator.fail(f"'{name}' needs the name of a function", function, form, code="accessor")
     if not isinstance(kind, c_ast.FuncDecl):
-        translator.fail(f"'{function.name}' is not a function", function, form)
+        translator.fail(f"'{function.name}' is not a function", function, form, code="accessor")
     parameters = list(kind.args.params) if kind.args is not None else []
     if any(not isinstance(p, c_ast.Decl | c_ast.Typename) for p in parameters):
-        translator.fail(f"'{function.name}' has parameters of unknown type", function, "declare all of them")
+        translator.fail(
+            f"'{function.name}' has parameters of unknown type",
+            function,
+            "declare all of them",
+            code="accessor",
+        )
     if not parameters or not isinstance(translator.scopes.resolve(parameters[0].type), StreamType):
-        translator.fail(f"the first parameter of '{function.name}' is not a stream", function, form)
+        translator.fail(
+            f"the first parameter of '{function.name}' is not a stream", function, form, code="accessor"
+        )
     given, wanted = len(arguments) - 1, len(parameters) - 1
     if given != wanted:
         few = "few" if given < wanted else "many"
-        translator.fail(f"too {few} arguments for '{function.name}': {given} instead of {wanted}", node, form)
+        translator.fail(
+            f"too {few} arguments for '{function.name}': {given} instead of {wanted}",
+            node,
+            form,
+            code="arguments",
+        )
     return str(function.name), parameters
 
 

@@ -54,7 +54,9 @@ class Translator:
         """The span of a node that is going to be replaced."""
         span = self.source.span(node)
         if span is None:
-            self.fail("this cannot stand inside a larger expression", node, "use a variable for it")
+            self.fail(
+                "this cannot stand inside a larger expression", node, "use a variable for it", code="transfer"
+            )
         return span
 
     def operand(self, node: Any) -> Parts:
@@ -71,9 +73,9 @@ class Translator:
         scope = declarations.scope_at(self._within, declared) if inside else declarations.file
         return declarations.constant(node, scope, declared.name)
 
-    def fail(self, message: str, node: Any, hint: str = "") -> NoReturn:
+    def fail(self, message: str, node: Any, hint: str = "", *, code: str) -> NoReturn:
         """Refuse the program because of `node`."""
-        raise MacahError(message, place_of(node), hint=hint)
+        raise MacahError(message, place_of(node), hint=hint, code=code)
 
     def check_stream(self, node: Any, what: str, void_too: bool = False) -> None:
         """Refuse an operand of `what` that is certainly not a stream."""
@@ -86,7 +88,7 @@ class Translator:
                 return
         span = self.source.span(node)
         name = " ".join(self.source.text[slice(*span)].split()) if span else "this"
-        self.fail(f"'{name}' is not a stream, as {what} needs", node)
+        self.fail(f"'{name}' is not a stream, as {what} needs", node, code="not-a-stream")
 
     def visit(self, node: Any) -> None:
         """Note the edits of `node` and all below it."""

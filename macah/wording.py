@@ -23,8 +23,11 @@ class GccWording(CParser):  # type: ignore[misc]
             return
         if token.value == "kernel":
             self._advance()
-            self._fail("expected '{' after 'kernel': a kernel gets its name by a label, 'name: kernel { }'")
-        self._fail(f"unknown type name '{token.value}'")
+            self._fail(
+                "expected '{' after 'kernel': a kernel gets its name by a label, 'name: kernel { }'",
+                code="kernel-block",
+            )
+        self._fail(f"unknown type name '{token.value}'", code="unknown-type")
 
     def _expect(self, token_type: str) -> Any:
         found = self._peek_type()
@@ -36,13 +39,15 @@ class GccWording(CParser):  # type: ignore[misc]
     def _unexpected(self, expected: str) -> NoReturn:
         token, before = self._peek(), self._tokens.peek(0)
         if token is None:
-            self._fail(f"expected {expected} at end of input", self._behind(before))
+            self._fail(f"expected {expected} at end of input", self._behind(before), code="unterminated")
         if token.type == "RECEIVE":
-            self._fail("a receive '<?' must be a statement of its own or stand in the head of 'for'")
+            self._fail(
+                "a receive '<?' must be a statement of its own or stand in the head of 'for'", code="transfer"
+            )
         if token.type == "COLONCOLON":
-            self._fail("'::' belongs before a send or receive: 'worked :: x <? s;'")
+            self._fail("'::' belongs before a send or receive: 'worked :: x <? s;'", code="transfer")
         if token.type == "ID" and before is not None and before.type == "ID":
-            self._fail(f"unknown type name '{before.value}'", self._tok_coord(before))
+            self._fail(f"unknown type name '{before.value}'", self._tok_coord(before), code="unknown-type")
         # Like gcc, ask for a forgotten semicolon where it is missing, not where the next line begins.
         where = self._behind(before) if expected == "';'" and before is not None else None
         self._fail(f"expected {expected} before {_describe(token)}", where)
@@ -60,10 +65,10 @@ class GccWording(CParser):  # type: ignore[misc]
         token = self._peek() or self._tokens.peek(0)
         return place_at(self._tok_coord(token)) if token else None
 
-    def _fail(self, message: str, where: Coord | Place | None = None) -> NoReturn:
+    def _fail(self, message: str, where: Coord | Place | None = None, *, code: str = "syntax") -> NoReturn:
         if isinstance(where, Coord):
             where = place_at(where)
-        raise MacahError(message, where or self._here())
+        raise MacahError(message, where or self._here(), code=code)
 
     def _parse_error(self, msg: str, coord: Any) -> NoReturn:
         if msg in _EXPECTED:
@@ -71,10 +76,12 @@ class GccWording(CParser):  # type: ignore[misc]
         if "previously declared" in msg:
             msg = f"'{msg.split(chr(39))[1]}' redeclared as different kind of symbol"
         msg = _REWORDED.get(msg, msg)
-        self._fail(msg[0].lower() + msg[1:], coord if isinstance(coord, Coord) else None)
+        where = coord if isinstance(coord, Coord) else None
+        self._fail(msg[0].lower() + msg[1:], where, code="declaration")
 
     def _lex_error_func(self, msg: str, line: int, column: int) -> NoReturn:
-        raise MacahError(msg, place_at(self.clex.coord_at(line, column)))
+        code = "unterminated" if msg.startswith("missing terminating") else "invalid-token"
+        raise MacahError(msg, place_at(self.clex.coord_at(line, column)), code=code)
 
 
 def _describe(token: MacahToken) -> str:

@@ -166,6 +166,7 @@ def _shift(stmt: ir.Shift, view: ir.View) -> ir.Shift:
             f"this shift would move a part of `{view.array.name}`",
             stmt.where,
             hint="pass the whole shiftable dimension to the function",
+            code="not-shiftable",
         )
     moved = shifted_dimension(stmt.array, len(stmt.index)) + len(index) - 1
     base = _at(index, stmt.index) if stmt.index else index[:-1]
@@ -174,5 +175,6 @@ def _shift(stmt: ir.Shift, view: ir.View) -> ir.Shift:
             f"dimension {moved} of `{view.array.name}` is not shiftable",
             stmt.where,
             hint="declare it `[^N^]`",
+            code="not-shiftable",
         )
     return replace(stmt, array=view.array, index=base)

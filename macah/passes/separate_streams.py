@@ -49,9 +49,12 @@ def _places(stmt: ir.Receive | ir.Send | ir.Close | ir.Ended) -> tuple[int, ...]
                 f"the index into the streams `{stream.name}` is not known at compile time",
                 stmt.where,
                 hint="index arrays of streams with constants or FOR variables",
+                code="stream-index",
             )
         if expr.value >= extent:
             raise MacahError(
-                f"the index into the {extent} streams `{stream.name}` is out of range", stmt.where
+                f"the index into the {extent} streams `{stream.name}` is out of range",
+                stmt.where,
+                code="stream-index",
             )
     return tuple(expr.value for expr in stmt.index if isinstance(expr, Const))

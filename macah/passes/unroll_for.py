@@ -52,6 +52,7 @@ class _Unroller(Propagator):
                     f"this FOR loop needs more than {LIMIT} copies of its body",
                     stmt.where,
                     hint="use `for`, or fewer iterations",
+                    code="for-too-long",
                 )
             out.extend(self.body(stmt.body))
             out.extend(self.body(stmt.step))
@@ -66,4 +67,5 @@ def _unknown(condition: Expr, where: Place | None) -> MacahError:
         where,
         (note,),
         "use `for`, or bounds made of constants and variables of enclosing FOR loops",
+        code="for-trip-count",
     )
