@@ -63,6 +63,14 @@ def build_parser() -> argparse.ArgumentParser:
         "the accelerator: a shipped name, a family with a size (grid:6x4), or a TOML file (default grid8x8)"
     )
     add("--arch", metavar="NAME|FILE", default="grid8x8", help=arch_help)
+    add(
+        "--ordered-streams",
+        action="append",
+        default=[],
+        metavar="KERNEL",
+        dest="ordered",
+        help="keep the order of operations on different streams, in one kernel (=KERNEL) or in all",
+    )
     add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
     add(
         "--adpc",
@@ -105,7 +113,7 @@ def parse(argv: Sequence[str]) -> Options:
     own, arguments = _split_run(argv[1:]) if running else (list(argv), [])
     parser = build_parser()
     # These stand alone as in gcc; argparse would take the next word, the file, for their value.
-    own = [{"-O": "-O1", "-g": "-g2", "-W": "-Wextra"}.get(word, word) for word in own]
+    own = [_ALONE.get(word, word) for word in own]
     found = parser.parse_args(own)
     action = "run" if running else "report" if found.report else "emit" if found.emit else "compile"
     if running and (found.report or found.emit or found.output):
@@ -130,6 +138,7 @@ def parse(argv: Sequence[str]) -> Options:
         mode=found.mode,
         arch=found.arch,
         seed=found.seed,
+        ordered=tuple(found.ordered),
         adpc=tuple(found.adpc),
         emit=found.emit,
         json=found.json,
@@ -146,8 +155,9 @@ def parse(argv: Sequence[str]) -> Options:
     )
 
 
+_ALONE = {"-O": "-O1", "-g": "-g2", "-W": "-Wextra", "--ordered-streams": "--ordered-streams=*"}
 # Options that take their value as the next word, so that `run` finds the file among the words.
-_VALUED = ("-o", "--mode", "--arch", "--seed", "--adpc", "--emit", "--dump-after", "-I", "-D", "-U", "-l", "-L")
+_VALUED = frozenset("-o --mode --arch --seed --adpc --emit --dump-after -I -D -U -l -L".split())
 
 
 def _split_run(words: Sequence[str]) -> tuple[list[str], list[str]]:

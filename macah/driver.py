@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -77,6 +77,7 @@ def _act(options: Options, stages: Stages) -> int | None:
     with stages("read"):
         program = read_program(options.source, options.cpp, compiler())
     sys.stderr.write(program.warnings)
+    _check_ordered(program, options)
     with stages("choose pseudo-constants"):
         adpc = _adpc(program, options)
     match options.action:
@@ -118,13 +119,22 @@ def _check_passes(options: Options) -> None:
             )
 
 
+def _check_ordered(program: Program, options: Options) -> None:
+    names = [site.name for site in program.kernels]
+    for name in options.ordered:
+        if name not in ("*", *names):
+            hint = f"kernels: {' '.join(names)}" if names else "the program has no kernel"
+            raise MacahError(f"--ordered-streams: there is no kernel '{name}'", hint=hint, code="usage")
+
+
 def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> str:
     """The text of one stage's result, for all kernels."""
     match options.emit:
         case "c":
             return to_c(program, adpc)
         case "ir":
-            return "\n".join(show_kernel(_front(program, site, adpc, options, stages)) for site in program.kernels)
+            fronts = [_front(program, site, adpc, options, stages) for site in program.kernels]
+            return "\n".join(map(show_kernel, fronts))
         case "dfg":
             fronts = [_front(program, site, adpc, options, stages) for site in program.kernels]
             return "\n".join(show_dfg(build_dfg(kernel)) for kernel in fronts)
@@ -137,9 +147,7 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
     return "\n".join(k.design.text for k in kernels)
 
 
-def _front(
-    program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages
-) -> Kernel:
+def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages) -> Kernel:
     """Lowers and optimises one kernel."""
 
     def watch(name: str, kernel: Kernel) -> None:
@@ -148,6 +156,8 @@ def _front(
 
     with stages(f"lower {site.name}"):
         kernel = lower(program, site, adpc)
+        if {site.name, "*"} & {*options.ordered}:
+            kernel = replace(kernel, ordered=True)
         watch("lower", kernel)
     with stages(f"optimize {site.name}"):
         return optimize(kernel, watch)
@@ -200,9 +210,7 @@ def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabri
     )
 
 
-def _build(
-    program: Program, adpc: Adpc, options: Options, stages: Stages, directory: Path
-) -> Path:
+def _build(program: Program, adpc: Adpc, options: Options, stages: Stages, directory: Path) -> Path:
     """Compiles the whole program to an executable in `directory`."""
     sources = [str(source) for source in RUNTIME_SOURCES]
     if options.mode == "c" or not program.kernels:

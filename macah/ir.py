@@ -430,7 +430,10 @@ class StreamCapture:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel block. Local variables and arrays are the ones that occur and are not captured."""
+    """One kernel block. Local variables and arrays are the ones that occur and are not captured.
+
+    `ordered`: operations on different streams keep their order as well, as seen from outside.
+    """
 
     name: str
     captured: tuple[Capture, ...]
@@ -438,3 +441,4 @@ class Kernel:
     body: Body
     where: Place | None = None
     notes: tuple[str, ...] = field(default=())
+    ordered: bool = False

@@ -32,4 +32,4 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
     if lowering.errors:
         raise MacahError.of(tuple(lowering.errors))
     captured, streams = lowering.storage.captures(dead_after(site))
-    return ir.Kernel(site.name, captured, streams, tuple(lowering.body), site.where)
+    return ir.Kernel(site.name, captured, streams, tuple(lowering.body), site.where, (), site.ordered)

@@ -17,6 +17,7 @@ class Options:
     mode: str = "mapped"
     arch: str = "grid8x8"
     seed: int = 1
+    ordered: tuple[str, ...] = ()  # names of kernels, "*" for all
     adpc: tuple[str, ...] = ()
     emit: str = ""
     json: bool = False

@@ -20,7 +20,12 @@ class Access:
 
 
 def stream_orders(operations: Sequence[int]) -> list[Order]:
-    """Operations on one stream keep their order, and follow those of the iteration before."""
+    """Operations on one stream keep their order, and follow those of the iteration before.
+
+    So do those on all streams of a kernel whose streams are ordered. A delay of one cycle is enough: the word
+    of a send leaves at the end of the cycle in which it is issued, and an operation that waits holds back its
+    own cycle and later ones only.
+    """
     orders = [Order(a, b) for a, b in zip(operations, operations[1:], strict=False)]
     if len(operations) > 1:
         orders.append(Order(operations[-1], operations[0], 1))

@@ -30,13 +30,17 @@ MACAH_CALLS = frozenset(
 
 @dataclass(frozen=True)
 class KernelSite:
-    """A kernel block; `name` is unique in its program, `index` counts from 0 in the order of the text."""
+    """A kernel block; `name` is unique in its program, `index` counts from 0 in the order of the text.
+
+    `ordered`: `#pragma macah ordered` stands before it.
+    """
 
     name: str
     node: KernelBlock
     function: Any
     where: Place
     index: int
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,10 +181,24 @@ def _kernel_sites(unit: Any) -> tuple[KernelSite, ...]:
     for _, node in found:
         _refuse_nested(node)
     names = _unique_names([(node.name, f"{function.decl.name}_kernel") for function, node in found])
+    ordered = {id(node) for function in {id(f): f for f, _ in found}.values() for node in _ordered(function)}
     return tuple(
-        KernelSite(name, node, function, place_of(node), index)
+        KernelSite(name, node, function, place_of(node), index, id(node) in ordered)
         for index, (name, (function, node)) in enumerate(zip(names, found, strict=True))
     )
+
+
+def _ordered(function: Any) -> Iterator[Any]:
+    """The statements of a function that stand behind `#pragma macah ordered`."""
+    for block in walk(function):
+        if isinstance(block, c_ast.Compound):
+            items = block.block_items or ()
+            yield from (b for a, b in zip(items, items[1:], strict=False) if is_ordering(a))
+
+
+def is_ordering(node: Any) -> bool:
+    """Whether a node is `#pragma macah ordered`."""
+    return isinstance(node, c_ast.Pragma) and node.string.split() == ["macah", "ordered"]
 
 
 def _refuse_nested(node: KernelBlock) -> None:

@@ -59,7 +59,7 @@ class _Shower:
         return self.names[id(thing)]
 
     def kernel(self, kernel: ir.Kernel) -> str:
-        lines = [f"kernel {kernel.name}"]
+        lines = [f"kernel {kernel.name}{' ordered' * kernel.ordered}"]
         for capture in kernel.captured:
             flags = " in" * capture.into + " out" * capture.out
             lines.append(f"  capture {self.declaration(capture.what)}{flags}: {capture.source}")

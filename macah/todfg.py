@@ -83,7 +83,7 @@ class _Builder:
         self.memories: dict[Array, int] = {}
         self.stored = arrays_written(loop.body)
         self.versions: dict[Array, int] = {}
-        self.operations: dict[Stream, list[int]] = {}
+        self.operations: dict[Stream | None, list[int]] = {}
         self.accesses: dict[int, list[Access]] = {}
         self.assertions: list[str] = []
         self.live_outs: list[Variable] = []
@@ -219,8 +219,8 @@ class _Builder:
         sends = op in ("send", "try_send", "close")
         port = self.ports.setdefault((stream, sends), len(self.ports))
         node = self.effect(op, *values, stream=port, variable=variable or stream.name)
-        # In one list, so that a kernel receives what it has sent itself.
-        self.operations.setdefault(stream, []).append(node)
+        # Both ends in one list, so that a kernel receives what it has sent itself.
+        self.operations.setdefault(None if self.kernel.ordered else stream, []).append(node)
         return Use(node)
 
     def run(self) -> dict[Variable, Const | LiveIn | Before]:

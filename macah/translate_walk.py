@@ -9,7 +9,7 @@ from pycparser import c_ast
 
 from macah.diagnostic import MacahError
 from macah.lower_declarations import Declarations
-from macah.program import place_of
+from macah.program import is_ordering, place_of
 from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
 from macah.translate_adpc import replace_adpc
 from macah.translate_calls import BUILTINS, translate_call
@@ -112,6 +112,9 @@ class Translator:
                 self._scope(node)
             case c_ast.Compound() | c_ast.For():
                 self._scope(node)
+            case c_ast.Pragma() if is_ordering(node):
+                start = self.source.text.rindex("#", 0, node.coord.start)
+                self.source.replace((start, self.source.text.index("\n", start)))
             case KernelBlock():
                 self._kernel(node)
             case Send() | Receive():
