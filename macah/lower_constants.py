@@ -43,13 +43,19 @@ _COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
 Number = tuple[Integer | Floating, int | float]
 
 
-def adpc_value(name: str, minimum: int, maximum: int, chosen: Mapping[str, int], function: str = "") -> int:
-    """The value of the pseudo-constant `name` of a function: what was chosen for it, else the least."""
-    value = chosen.get(f"{function}.{name}", chosen.get(name, minimum))
+def adpc_value(
+    name: str,
+    minimum: int,
+    maximum: int,
+    chosen: Mapping[str, int],
+    function: str = "",
+    where: Place | None = None,
+) -> int:
+    """The value of a pseudo-constant: what was chosen under `function.name` or `name`, else the least."""
+    value = chosen.get(f"{function}.{name}" if function else name, minimum)
     if not minimum <= value <= maximum:
-        raise MacahError(
-            f"the value {value} chosen for '{name}' is not in its range {minimum} to {maximum}", code="adpc"
-        )
+        message = f"the value {value} chosen for '{name}' is not in its range {minimum} to {maximum}"
+        raise MacahError(message, where, code="adpc")
     return value
 
 

@@ -74,11 +74,19 @@ Entity = Object | Constant | Typedef | FunctionName | Broken
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The names of a block and, through `outer`, of those around it."""
+    """The names of a block and, through `outer`, of those around it.
+
+    `function` is the name of the function whose outermost block it is.
+    """
 
     outer: Scope | None = None
     names: dict[str, Entity] = field(default_factory=dict)
     tags: dict[str, CType] = field(default_factory=dict)
+    function: str = ""
+
+    def function_name(self) -> str:
+        """The function that this block is in; "" at file scope."""
+        return self.function or (self.outer.function_name() if self.outer else "")
 
     def find(self, name: str) -> Entity | None:
         """What `name` means here."""

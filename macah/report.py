@@ -113,9 +113,7 @@ def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
     }
 
 
-def report_json(
-    kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()
-) -> str:
+def report_json(kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()) -> str:
     """The report as one JSON object."""
     found = {
         "kernels": [facts(where, mapping) for where, mapping in kernels],
@@ -135,9 +133,7 @@ def report_json(
     return json.dumps(found, indent=2) + "\n"
 
 
-def report_text(
-    kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()
-) -> str:
+def report_text(kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()) -> str:
     """The report for people."""
     texts = [_kernel_text(where, mapping) for where, mapping in kernels] or ["no kernels\n"]
     if constants:
@@ -146,7 +142,9 @@ def report_text(
 
 
 def _constant_text(c: PseudoConstant) -> str:
-    return f"pseudo-constant {c.key} ({c.where.file}:{c.where.line}) is {c.value}, of {c.minimum} to {c.maximum}"
+    return (
+        f"pseudo-constant {c.key} ({c.where.file}:{c.where.line}) is {c.value}, of {c.minimum} to {c.maximum}"
+    )
 
 
 def _kernel_text(where: Place, mapping: Mapping) -> str:
