@@ -175,7 +175,7 @@ _INTEGER = re.compile(
 _FLOATING = re.compile(
     r"(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+"
     r"|0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)"
-    r"[ijIJ]?(?:[fF](?:16|32x?|64x?|128x?)?|[lLqQwW])?[ijIJ]?"
+    r"[ijIJ]?(?:[fF](?:16|32x?|64x?|128x?)?|[lLqQwW]|d[fdl]|D[FDL])?[ijIJ]?"
 )
 _QUOTED = re.compile(
     r"""(?P<prefix>u8|[uUL])?(?P<quote>["'])(?P<body>(?:(?!(?P=quote))[^\\\n]|\\.)*)(?P<closing>(?P=quote))?"""
@@ -185,6 +185,8 @@ _PREFIX = {None: "", "L": "W", "u8": "U8", "u": "U16", "U": "U32"}
 _LINE = re.compile(
     r'#[ \t]*(?:line\b[ \t]*)?(?P<line>[0-9]+)(?:[ \t]+"(?P<file>(?:[^"\\\n]|\\.)*)")?[ \t0-9]*(?:\n|\Z)'
 )
+# Directives for the object file, which the preprocessor leaves where they are.
+_IDENT = re.compile(r"#[ \t]*(?:ident|sccs)\b")
 
 # `<?` and `::` occur nowhere in C. Digraphs are C's; `[` is here because C11 has no `[[attribute]]`.
 _MARK = re.compile(r"<\?|::|<:|:>|<%|%>|\[")
@@ -213,9 +215,15 @@ _GNU_SPELLING: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("__attribute", "__attribute__"), ("ATTRIBUTE", "__attribute__")),
     **{
         name: ("FLOAT", name)
-        for name in (*(f"_Float{n}" for n in ("16", "32", "64", "128", "32x", "64x")), "__float128", "__bf16")
+        for name in (
+            *(f"_Float{n}" for n in ("16", "32", "64", "128", "32x", "64x")),
+            *("_Decimal32", "_Decimal64", "_Decimal128", "__float80", "__float128", "__bf16"),
+        )
     },
+    **dict.fromkeys(("__real", "__real__"), ("PART", "__real__")),
+    **dict.fromkeys(("__imag", "__imag__"), ("PART", "__imag__")),
     "__auto_type": ("INT", "__auto_type"),
+    "__label__": ("LOCAL_LABELS", "__label__"),
     "__extension__": ("NOISE", "__extension__"),
     "__thread": ("_THREAD_LOCAL", "__thread"),
     "__builtin_offsetof": ("OFFSETOF", "__builtin_offsetof"),
@@ -239,6 +247,9 @@ class _Cleaner:
             match token.type:
                 case "NOISE":
                     continue
+                case "PPHASH" if _IDENT.match(self.text, token.start):
+                    at = self._behind_line(at, token)
+                    continue
                 case "PPHASH":
                     self.refuse("stray '#' in program", token)
                 case "ATTRIBUTE":
@@ -260,6 +271,12 @@ class _Cleaner:
             if attributes and kept:
                 kept[-1].attributes, attributes = attributes, ()
         return kept
+
+    def _behind_line(self, at: int, first: MacahToken) -> int:
+        end = self.text.find("\n", first.start)
+        while at < len(self.tokens) and (self.tokens[at].start < end or end < 0):
+            at += 1
+        return at
 
     def _behind_qualifiers(self, at: int) -> int:
         while at < len(self.tokens) and self.tokens[at].type in _ASM_QUALIFIERS:

@@ -14,15 +14,15 @@ from typing import Any
 from pycparser import c_ast
 from pycparser.c_parser import ParseError
 
-from macah.declarations import Declarations
 from macah.diagnostic import MacahError
+from macah.gnu import GnuC
 from macah.lexer import MacahToken, TokenList
 from macah.syntax import Asm, KernelBlock, Receive, Send, UnrolledFor
 
-# Calls that take a type among their arguments.
-TAKE_TYPES = frozenset({"pstream_create", "stream_create", "__builtin_types_compatible_p"})
-_BUILTIN_TYPES = ("__builtin_va_list", "__int128_t", "__uint128_t")
+_BUILTIN_TYPES = ("__builtin_va_list", "__builtin_ms_va_list", "__int128_t", "__uint128_t")
 _LVALUES = (c_ast.ID, c_ast.ArrayRef, c_ast.StructRef, c_ast.CompoundLiteral, c_ast.GenericSelection)
+# What the names of calls that take types among their arguments begin with.
+_TAKE_TYPES = ("pstream_create", "stream_create", "__builtin_")
 _DEPTH = 20_000
 
 
@@ -37,7 +37,7 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-class MacahParser(Declarations):
+class MacahParser(GnuC):
     """Parses one preprocessed translation unit; `span_of` then tells where each node stands in the text."""
 
     def __init__(self) -> None:
@@ -235,7 +235,7 @@ class MacahParser(Declarations):
         return c_ast.ExprList(arguments, arguments[0].coord)
 
     def _parse_argument(self, callee: MacahToken | None) -> Any:
-        if callee is not None and callee.value in TAKE_TYPES and self._starts_declaration():
+        if callee is not None and callee.value.startswith(_TAKE_TYPES) and self._starts_declaration():
             return self._parse_type_name()
         return self._parse_assignment_expression()
 

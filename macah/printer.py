@@ -9,7 +9,19 @@ from pycparser.c_generator import CGenerator
 
 from macah.diagnostic import MacahError
 from macah.parser import deep_recursion
-from macah.syntax import Asm, KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor
+from macah.syntax import (
+    Asm,
+    ComputedGoto,
+    KernelBlock,
+    LabelAddress,
+    OrElse,
+    Range,
+    Receive,
+    Send,
+    ShiftableDecl,
+    StreamType,
+    UnrolledFor,
+)
 
 
 def show_unit(unit: Any) -> str:
@@ -40,6 +52,8 @@ class Printer(CGenerator):  # type: ignore[misc]
     def visit_UnaryOp(self, n: c_ast.UnaryOp) -> str:
         if n.op == "_Alignof":
             return f"_Alignof({self._visit_expr(n.expr)})"
+        if n.op in {"__real__", "__imag__"}:
+            return f"{n.op} {self._parenthesize_unless_simple(n.expr)}"
         return str(super().visit_UnaryOp(n))
 
     def visit_StreamType(self, n: StreamType) -> str:
@@ -66,6 +80,18 @@ class Printer(CGenerator):  # type: ignore[misc]
 
     def visit_Asm(self, n: Asm) -> str:
         return n.text
+
+    def visit_LabelAddress(self, n: LabelAddress) -> str:
+        return f"&&{n.name}"
+
+    def visit_ComputedGoto(self, n: ComputedGoto) -> str:
+        return f"goto *{self._parenthesize_unless_simple(n.target)};"
+
+    def visit_Range(self, n: Range) -> str:
+        return f"{self._visit_expr(n.low)} ... {self._visit_expr(n.high)}"
+
+    def visit_OrElse(self, n: OrElse) -> str:
+        return f"({self._visit_expr(n.value)}) ?: ({self._visit_expr(n.otherwise)})"
 
     def _worked(self, target: Any) -> str:
         return f"{self._operand(target)} :: " if target is not None else ""

@@ -178,8 +178,9 @@ def _kernel_sites(unit: Any) -> tuple[KernelSite, ...]:
         for node in walk(function)
         if isinstance(node, KernelBlock)
     ]
-    for _, node in found:
+    for function, node in found:
         _refuse_nested(node)
+        _refuse_inner_function(function, node)
     names = _unique_names([(node.name, f"{function.decl.name}_kernel") for function, node in found])
     ordered = {id(node) for function in {id(f): f for f, _ in found}.values() for node in _ordered(function)}
     return tuple(
@@ -207,6 +208,15 @@ def _refuse_nested(node: KernelBlock) -> None:
             note = Note("the kernel block around it begins here", place_of(node))
             raise MacahError(
                 "a kernel block inside a kernel block", place_of(inner), (note,), code="nested-kernel"
+            )
+
+
+def _refuse_inner_function(function: Any, node: KernelBlock) -> None:
+    for inner in walk(function.body):
+        if isinstance(inner, c_ast.FuncDef) and any(n is node for n in walk(inner)):
+            hint = f"move '{inner.decl.name}' out of '{function.decl.name}'"
+            raise MacahError(
+                "a kernel block in a nested function", place_of(node), hint=hint, code="kernel-block"
             )
 
 

@@ -88,3 +88,49 @@ class Asm(_Node):
 
     def __init__(self, text: str, coord: Any = None) -> None:
         self.text, self.coord = text, coord
+
+
+class LabelAddress(_Node):
+    """GNU C's `&&label`."""
+
+    __slots__ = ("name",)
+    attr_names = ("name",)
+
+    def __init__(self, name: str, coord: Any = None) -> None:
+        self.name, self.coord = name, coord
+
+
+class ComputedGoto(c_ast.Goto):  # type: ignore[misc]
+    """GNU C's `goto *target`."""
+
+    __slots__ = ("target",)
+
+    def __init__(self, target: Any, coord: Any = None) -> None:
+        super().__init__("", coord)
+        self.target = target
+
+    def children(self) -> tuple[tuple[str, Any], ...]:
+        return (("target", self.target),)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.target
+
+
+class Range(_Node):
+    """GNU C's `low ... high`, of a `case` or a designator."""
+
+    __slots__ = ("low", "high")
+    fields = ("low", "high")
+
+    def __init__(self, low: Any, high: Any, coord: Any = None) -> None:
+        self.low, self.high, self.coord = low, high, coord
+
+
+class OrElse(_Node):
+    """GNU C's `value ?: otherwise`: `value`, which is evaluated once, if it is not 0."""
+
+    __slots__ = ("value", "otherwise")
+    fields = ("value", "otherwise")
+
+    def __init__(self, value: Any, otherwise: Any, coord: Any = None) -> None:
+        self.value, self.otherwise, self.coord = value, otherwise, coord
