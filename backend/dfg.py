@@ -11,18 +11,25 @@ Values are words of the fabric's width (`arch.ops`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from arch.ops import MEMORY_OPS, OPS, STREAM_OPS
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in a source file; line and column count from 1, column 0 means unknown."""
+    """A position in a source file; line and column count from 1, column 0 means unknown.
+
+    What stands there reaches from column `begin` to before `end`, where they are known, and comes from a
+    macro if that is named; none of this tells places apart.
+    """
 
     file: str
     line: int
     column: int = 0
+    begin: int = field(default=0, compare=False, repr=False)
+    end: int = field(default=0, compare=False, repr=False)
+    macro: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"

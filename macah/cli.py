@@ -12,8 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .diagnostic import MacahError, render
+from .diagnostic import MacahError
+from .messages import FORMATS, MessageOptions, Messages, Stopped, format_in
 from .options import Options
+from .warn import WarningOptions
 
 EMITS = ("c", "host-c", "ir", "dfg", "map", "verilog")
 MODES = ("c", "dataflow", "mapped")
@@ -21,7 +23,8 @@ MODES = ("c", "dataflow", "mapped")
 USAGE = """macahc [options] FILE.macah
        macahc run [options] FILE.macah [ARGS...]
        macahc --report [--json] [options] FILE.macah
-       macahc --emit WHAT [options] FILE.macah"""
+       macahc --emit WHAT [options] FILE.macah
+       macahc --explain [CODE]"""
 
 DESCRIPTION = (
     "Compiles a Macah program: host code to C, each kernel to a mapped accelerator that is simulated."
@@ -45,9 +48,21 @@ class _InOrder(argparse.Action):
         setattr(namespace, self.dest, (*getattr(namespace, self.dest), f"{option_string}{values}"))
 
 
+class UsageError(MacahError):
+    """The command line is wrong; `usage` is what it may be."""
+
+    def __init__(self, message: str, usage: str) -> None:
+        super().__init__(message, code="usage", output=usage)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, self.format_usage())
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The options of `macahc`."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         "macahc",
         usage=USAGE,
         description=DESCRIPTION,
@@ -56,7 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("source", metavar="FILE.macah")
+    add("source", nargs="?", metavar="FILE.macah")
     add("-o", dest="output", metavar="NAME", help="name of the output (default a.out)")
     add("--mode", choices=MODES, default="mapped", help="where kernels run (default mapped)")
     arch_help = (
@@ -103,18 +118,32 @@ def build_parser() -> argparse.ArgumentParser:
     add("-O", default="2", metavar="N", dest="optimize", help="optimisation of the host code (default -O2)")
     add("-g", default=None, metavar="N", dest="debug", help="debug information in the host code")
     add("-W", action="append", default=[], metavar="NAME", dest="warnings", help="warnings, as gcc has them")
+    add("-w", action="store_true", dest="quiet", help="no warnings")
+    features = "diagnostics-color=WHEN, max-errors=N, and others for the C compiler"
+    add("-f", action="append", default=[], metavar="NAME", dest="features", help=features)
+    add(
+        "--diagnostics-format",
+        choices=FORMATS,
+        default="text",
+        help="form of errors and warnings; json and sarif are one document on standard error",
+    )
+    add("--explain", nargs="?", const="list", metavar="CODE", help="say what an error or warning means")
     add("--version", action="version", version=f"macahc {version('macah')}")
     return parser
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """The options in `argv`; exits with status 2 and a message on wrong usage."""
+    """The options in `argv`; `UsageError` if they are wrong."""
     running = list(argv[:1]) == ["run"]
     own, arguments = _split_run(argv[1:]) if running else (list(argv), [])
     parser = build_parser()
     # These stand alone as in gcc; argparse would take the next word, the file, for their value.
     own = [_ALONE.get(word, word) for word in own]
     found = parser.parse_args(own)
+    if found.explain is not None:
+        return Options(source=Path(), action="explain", explain=found.explain)
+    if found.source is None:
+        parser.error("the following arguments are required: FILE.macah")
     action = "run" if running else "report" if found.report else "emit" if found.emit else "compile"
     if running and (found.report or found.emit or found.output):
         parser.error("run takes none of --report, --emit and -o")
@@ -130,6 +159,11 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("the name after -o is empty")
     # gcc hands -Wl, to the linker, which runs apart from the compiler here, and -Wp, to the preprocessor.
     linked, preprocessed = (tuple(f"-W{w}" for w in found.warnings if w.startswith(c)) for c in ("l,", "p,"))
+    features, messages = _messages(parser, found)
+    if messages.format != "text" and (found.verbose or found.time or found.dump_after):
+        parser.error(
+            "-v, --time and --dump-after write text to standard error: leave out --diagnostics-format"
+        )
     return Options(
         source=Path(found.source),
         action=action,
@@ -149,15 +183,41 @@ def parse(argv: Sequence[str]) -> Options:
         cc=(
             f"-O{found.optimize}",
             *([f"-g{found.debug}"] if found.debug else []),
-            *(f"-W{name}" for name in found.warnings if not name.startswith(("l,", "p,"))),
+            *features,
         ),
-        link=(*linked, *found.link),
+        link=(*linked, *features, *found.link),
+        messages=messages,
     )
 
 
 _ALONE = {"-O": "-O1", "-g": "-g2", "-W": "-Wextra", "--ordered-streams": "--ordered-streams=*"}
+
+
+def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tuple[list[str], MessageOptions]:
+    """The options `-f` that are for the C compiler, and what the others and `-W` say about messages."""
+    features, color, max_errors = [], "auto", 0
+    for name in found.features:
+        match name.partition("="):
+            case ["diagnostics-color", _, "" | "auto" | "always" | "never" as when]:
+                color = when or "always"
+            case ["no-diagnostics-color", "", ""]:
+                color = "never"
+            case ["max-errors", "=", number] if number.isdecimal():
+                max_errors = int(number)
+            case ["diagnostics-color" | "max-errors", _, value]:
+                parser.error(f"invalid value '{value}' in -f{name}")
+            case _:
+                features.append(f"-f{name}")
+    names = tuple(name for name in found.warnings if not name.startswith(("l,", "p,")))
+    warnings = WarningOptions(names, found.quiet)
+    return features, MessageOptions(found.diagnostics_format, color, warnings, max_errors)
+
+
 # Options that take their value as the next word, so that `run` finds the file among the words.
-_VALUED = frozenset("-o --mode --arch --seed --adpc --emit --dump-after -I -D -U -l -L".split())
+_VALUED = (
+    *("-o", "--mode", "--arch", "--seed", "--adpc", "--emit"),
+    *("--dump-after", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
+)
 
 
 def _split_run(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -183,34 +243,47 @@ def main() -> NoReturn:
     for end in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(end) == signal.SIG_DFL:
             signal.signal(end, _terminate)
+    sys.exit(_perform(sys.argv[1:]))
+
+
+def _perform(words: Sequence[str]) -> int:
+    """Does what `words` ask; the exit status."""
+    messages = Messages(MessageOptions(format_in(words)))
     try:
         # Here, so that Ctrl-C is met while the modules are loaded too.
         from .driver import perform
 
-        perform(parse(sys.argv[1:]))
+        options = parse(words)
+        messages = Messages(options.messages)
+        perform(options, messages)
+    except Stopped:
+        return 1
     except MacahError as error:
-        for diagnostic in error.diagnostics:
-            sys.stderr.write(render(diagnostic))
-        sys.exit(1)
+        messages.fail(error)
+        return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
         sys.stderr.write("\nmacahc: interrupted\n")
-        sys.exit(130)
+        return 130
     except RecursionError:
-        sys.stderr.write("macahc: error: the program is nested too deeply\n")
-        sys.exit(1)
+        messages.fail(MacahError("the program is nested too deeply", code="too-deep"))
+        return 1
     except OSError as error:
         name = f"{os.fsdecode(error.filename)}: " if error.filename else ""
-        sys.stderr.write(f"macahc: error: {name}{error.strerror or error}\n")
+        messages.fail(MacahError(f"{name}{error.strerror or error}", code="system"))
         # What standard output did not take must not fail again, with a status of its own, at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(1)
+        return 1
     except Exception as error:
-        if {"-v", "--verbose"} & set(sys.argv):
+        if {"-v", "--verbose"} & set(words):
             traceback.print_exc()
-        sys.stderr.write(f"macahc: internal error: {type(error).__name__}: {error}\n")
-        sys.stderr.write("macahc: note: this is a mistake in macahc, not in your program; -v shows where\n")
-        sys.exit(1)
-    sys.exit(0)
+        hint = "this is a mistake in macahc, not in your program; -v shows where"
+        messages.fail(
+            MacahError(f"internal error: {type(error).__name__}: {error}", hint=hint, code="internal")
+        )
+        return 1
+    finally:
+        messages.close()
+    return 0
 
 
 def _open_standard_files() -> None:

@@ -124,6 +124,10 @@ CODES: dict[str, Code] = {
     "encoding": _tool("a file is not encoded in UTF-8"),
     "preprocessor": _tool("the C preprocessor reported an error"),
     "c-compiler": _tool("the C compiler is missing, or did not accept the host program"),
+    "system": _tool("the operating system refused something"),
+    "internal": _tool("a mistake in macahc itself"),
     "simulator": _tool("the simulator is missing"),
     "architecture-file": _tool("an architecture description is missing or wrong"),
+    # Warnings.
+    "not-mappable": _warning("a kernel runs as C, but could not run on an accelerator", "default"),
 }

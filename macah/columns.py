@@ -18,32 +18,45 @@ from pycparser.c_parser import Coord
 from macah.diagnostic import Place
 
 _ATOM = re.compile(r"""\w+|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|//.*|/\*.*?(?:\*/|$)|\S""")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(slots=True)
 class MacahCoord(Coord):  # type: ignore[misc]
-    """A coordinate that knows its place in the preprocessed text."""
+    """A coordinate that knows its place in the preprocessed text: `text[start:end]`, `end` 0 if not known."""
 
     text: str = ""
     start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Where a word of the preprocessed text stands in the source: its columns, and the macro it came from."""
+
+    begin: int
+    end: int
+    macro: str = ""
 
 
 def place_at(coord: Any) -> Place:
     """The place in the source file of any of the parser's coordinates."""
     column = coord.column or 0
-    if isinstance(coord, MacahCoord):
-        column = _source_column(coord) or column
-    return Place(coord.file, coord.line, column)
-
-
-def _source_column(coord: MacahCoord) -> int | None:
+    if not isinstance(coord, MacahCoord):
+        return Place(coord.file, coord.line, column)
     begin = coord.text.rfind("\n", 0, coord.start) + 1
-    end = coord.text.find("\n", coord.start)
-    line = coord.text[begin : end if end >= 0 else None]
+    stop = coord.text.find("\n", coord.start)
+    line = coord.text[begin : stop if stop >= 0 else None]
     source = _source_line(coord.file, coord.line)
-    if source is None or source == line:
-        return None
-    return _aligned(line, source).get(coord.start - begin + 1)
+    columns = _aligned(line, line if source is None else source)
+    first = columns.get(coord.start - begin + 1)
+    if first is None:
+        return Place(coord.file, coord.line, column)
+    end = first.end
+    for at, word in columns.items():
+        if coord.start - begin < at <= coord.end - begin:
+            end = max(end, word.end)
+    return Place(coord.file, coord.line, first.begin, first.begin, end, first.macro)
 
 
 def _source_line(file: str, line: int) -> str | None:
@@ -61,16 +74,21 @@ def _lines(file: str, changed: int) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _aligned(line: str, source: str) -> dict[int, int]:
+def _aligned(line: str, source: str) -> dict[int, _Column]:
     """For the column of each word in a preprocessed line, that in the line of the source."""
-    here, there = _atoms(line), _atoms(source)
-    columns: dict[int, int] = {}
+    here = _atoms(line)
+    if line == source:
+        return {column: _Column(column, column + len(word)) for word, column in here}
+    there = _atoms(source)
+    columns: dict[int, _Column] = {}
     matcher = SequenceMatcher(None, [word for word, _ in here], [word for word, _ in there], autojunk=False)
-    for kind, i1, i2, j1, _ in matcher.get_opcodes():
+    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         for i in range(i1, i2):
             j = j1 + (i - i1) if kind == "equal" else j1
             if j < len(there):
-                columns[here[i][1]] = there[j][1]
+                word, column = there[j]
+                macro = word if kind == "replace" and j1 < j2 and _NAME.fullmatch(word) else ""
+                columns[here[i][1]] = _Column(column, column + len(word), macro)
     return columns
 
 

@@ -6,18 +6,24 @@ belongs to: structure, enumeration, declarator or declaration.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pycparser import c_ast
 
 from macah.lexer import MacahLexer
-from macah.syntax import Asm, ShiftableDecl, StreamType
+from macah.syntax import Asm, Receive, Send, ShiftableDecl, StreamType
 from macah.wording import GccWording
 
 _QUALIFIERS = {"CONST", "VOLATILE", "_ATOMIC"}
 _STORAGE = {"AUTO", "REGISTER", "STATIC", "EXTERN", "TYPEDEF", "_THREAD_LOCAL"}
 # What may follow `T stream` when `stream` is the word of the language and not the declared name.
 _BEHIND_STREAM = {"ID", "TYPEID", "TIMES"} | _QUALIFIERS | _STORAGE
+# What an error about underlines as a whole; of other nodes only the word they begin with.
+_EXPRESSIONS = (
+    *(c_ast.ArrayRef, c_ast.Assignment, c_ast.BinaryOp, c_ast.Cast, c_ast.CompoundLiteral, c_ast.FuncCall),
+    *(c_ast.StructRef, c_ast.TernaryOp, c_ast.UnaryOp, Receive, Send),
+)
 
 
 class Declarations(GccWording):
@@ -40,8 +46,13 @@ class Declarations(GccWording):
         no other can get its id.
         """
         if self._tokens.index > start:
-            span = (node, self._tokens.tokens[start].start, self._tokens.tokens[self._tokens.index - 1].end)
-            self._spans.setdefault(id(node), span)
+            begin = self._tokens.tokens[start].start
+            end = self._tokens.tokens[self._tokens.index - 1].end
+            if id(node) not in self._spans:
+                self._spans[id(node)] = (node, begin, end)
+                if isinstance(node, _EXPRESSIONS) and node.coord is not None and node.coord.start == begin:
+                    # Nodes share coordinates, but not where they end.
+                    node.coord = replace(node.coord, end=end)
         return node
 
     def _at_word(self, word: str, following: str) -> bool:

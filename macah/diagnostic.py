@@ -1,8 +1,7 @@
-"""Diagnostics as gcc prints them: place, severity, message, source line, caret, notes."""
+"""Errors and warnings: what they say, where, and by which name they are known. `render.py` prints them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +18,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error or warning. `hint` says what to do instead; `code` is one of `codes.CODES`."""
+    """One error or warning; `code` is one of `codes.CODES`, of a warning what stands behind `-W`.
+
+    `hint` says what to do instead. `option` is the option that turned a warning on or into an error, and
+    `included` says where the file of `where` is included from, innermost first.
+    """
 
     message: str
     where: Place | None = None
@@ -27,10 +30,20 @@ class Diagnostic:
     hint: str = ""
     severity: str = "error"
     code: str = ""
+    option: str = ""
+    included: tuple[Place, ...] = ()
+
+    @property
+    def order(self) -> tuple[str, int, int]:
+        """Diagnostics are shown in this order: by place, those without one first."""
+        return (self.where.file, self.where.line, self.where.column) if self.where else ("", 0, 0)
 
 
 class MacahError(Exception):
-    """The user's mistake, or a limit that the user ran into; carries one or more diagnostics."""
+    """The user's mistake, or a limit that the user ran into; carries one or more diagnostics.
+
+    `output` is what another program, such as the C compiler, has already said about it.
+    """
 
     def __init__(
         self,
@@ -40,9 +53,11 @@ class MacahError(Exception):
         hint: str = "",
         *,
         code: str,
+        output: str = "",
     ) -> None:
         super().__init__(message)
         self.diagnostics: tuple[Diagnostic, ...] = (Diagnostic(message, where, notes, hint, code=code),)
+        self.output = output
 
     @classmethod
     def of(cls, diagnostics: tuple[Diagnostic, ...]) -> MacahError:
@@ -50,39 +65,6 @@ class MacahError(Exception):
         error = cls(diagnostics[0].message, diagnostics[0].where, code=diagnostics[0].code)
         error.diagnostics = diagnostics
         return error
-
-
-def render(diagnostic: Diagnostic, read_line: Callable[[Place], str | None] | None = None) -> str:
-    """The text of a diagnostic, ending in a newline.
-
-    `read_line` gives the source line of a place or None; by default it is read from the file.
-    """
-    source = read_line or source_line
-    message = f"{diagnostic.message} [{diagnostic.code}]"
-    lines = [_head(diagnostic.severity, message, diagnostic.where)]
-    lines += _excerpt(diagnostic.where, source)
-    for note in diagnostic.notes:
-        lines.append(_head("note", note.message, note.where))
-        lines += _excerpt(note.where, source)
-    if diagnostic.hint:
-        lines.append(_head("note", diagnostic.hint, None))
-    return "\n".join(lines) + "\n"
-
-
-def _head(severity: str, message: str, where: Place | None) -> str:
-    return f"{where or 'macahc'}: {severity}: {message}"
-
-
-def _excerpt(where: Place | None, source: Callable[[Place], str | None]) -> list[str]:
-    text = source(where) if where else None
-    if where is None or text is None:
-        return []
-    lines = [f"{where.line:5d} | {text}"]
-    if where.column:
-        # A tab stays a tab in the padding, so that the caret stands below its character.
-        padding = "".join("\t" if c == "\t" else " " for c in text[: where.column - 1])
-        lines.append(f"      | {padding}^")
-    return lines
 
 
 def source_line(where: Place) -> str | None:

@@ -20,8 +20,10 @@ from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_im
 from .adpc import given, pseudo_constants
 from .choose import choose
 from .diagnostic import MacahError, Note, Place
+from .explain import explain
 from .ir import Kernel
 from .lower import lower
+from .messages import Messages, Stopped
 from .options import Options
 from .parser import deep_recursion
 from .passes.pipeline import PIPELINE, optimize
@@ -29,6 +31,7 @@ from .program import KernelSite, Program, read_program
 from .report import report_json, report_text
 from .show import show_kernel
 from .stages import Stages
+from .survey import as_in_c, host_mistakes, kernels_of
 from .todfg import build_dfg
 from .toolchain import check_output, compiler, run_compiler, workspace, write_whole
 from .translate import HostKernel, to_c, to_host_c
@@ -51,21 +54,25 @@ class Compiled:
     design: Design
 
 
-def perform(options: Options) -> None:
-    """Does what the command line asks. Errors: MacahError, OSError."""
+def perform(options: Options, messages: Messages) -> None:
+    """Does what the command line asks. Errors: MacahError, OSError; Stopped if they are shown already."""
+    if options.action == "explain":
+        write_output(options, explain(options.explain))
+        return
     stages = Stages(options.verbose)
     try:
         with deep_recursion(), stages.progress():
-            executable = _act(options, stages)
+            executable = _act(options, stages, messages)
     except RecursionError:
         raise MacahError(f"{options.source}: the program is nested too deeply", code="too-deep") from None
     if options.time:
         sys.stderr.write(stages.table())
     if executable is not None:
+        messages.close()
         _become(executable, options)
 
 
-def _act(options: Options, stages: Stages) -> int | None:
+def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
     """Compiles; for `run`, the result is an open file of the executable."""
     if options.mode == "dataflow":
         raise MacahError(
@@ -75,11 +82,13 @@ def _act(options: Options, stages: Stages) -> int | None:
     if options.action == "compile" or options.output and str(options.output) != "-":
         check_output(options.output or Path("a.out"), options.source)
     with stages("read"):
-        program = read_program(options.source, options.cpp, compiler())
-    sys.stderr.write(program.warnings)
+        program = read_program(options.source, (*options.cpp, *_warnings(options)), compiler())
+    messages.compiler(program.warnings)
     _check_ordered(program, options)
     with stages("choose pseudo-constants"):
         adpc = _adpc(program, options)
+    with stages("check"):
+        _check(program, adpc, options, messages)
     match options.action:
         case "emit":
             text = _emitted(program, adpc, options, stages)
@@ -93,7 +102,7 @@ def _act(options: Options, stages: Stages) -> int | None:
             write_output(options, show([(k.site.where, k.mapping) for k in kernels], constants))
         case action:
             with workspace() as directory:
-                built = _build(program, adpc, options, stages, directory)
+                built = _build(program, adpc, options, stages, messages, directory)
                 if action == "run":
                     return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
                 write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)
@@ -106,6 +115,30 @@ def _adpc(program: Program, options: Options) -> Adpc:
     if not pseudo_constants(program, values):
         return values
     return choose(program, values, _fabric(options.arch))
+
+
+def _warnings(options: Options) -> tuple[str, ...]:
+    """What the C compiler is told about warnings and the form of messages."""
+    return (*options.messages.warnings.for_compiler(), *options.messages.compiler_flags())
+
+
+def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -> None:
+    """Shows what is wrong with the program, and what may be; goes on only if there is no error."""
+    kernels, found = kernels_of(program, adpc)
+    in_c = options.mode == "c" or options.emit == "c"
+    if in_c:
+        found = as_in_c(found)
+    errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
+    # In mode c the C compiler comes next anyway.
+    if errors or not in_c and options.action != "emit" and program.kernels:
+        found += host_mistakes(program, adpc, (*_LANGUAGE, *_includes(options)), errors)
+    messages.show(found)
+    if messages.errors:
+        raise Stopped
+
+
+def _includes(options: Options) -> list[str]:
+    return [flag for flag in options.cpp if flag.startswith("-I")]
 
 
 def _check_passes(options: Options) -> None:
@@ -210,7 +243,9 @@ def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabri
     )
 
 
-def _build(program: Program, adpc: Adpc, options: Options, stages: Stages, directory: Path) -> Path:
+def _build(
+    program: Program, adpc: Adpc, options: Options, stages: Stages, messages: Messages, directory: Path
+) -> Path:
     """Compiles the whole program to an executable in `directory`."""
     sources = [str(source) for source in RUNTIME_SOURCES]
     if options.mode == "c" or not program.kernels:
@@ -227,20 +262,22 @@ def _build(program: Program, adpc: Adpc, options: Options, stages: Stages, direc
     with stages("compile the host program"):
         host, object_file, built = (directory / name for name in ("program.c", "program.o", "program"))
         host.write_text(text)
-        includes = [flag for flag in options.cpp if flag.startswith("-I")]
-        run_compiler(
-            [*_LANGUAGE, *options.cc, *includes, "-c", str(host), "-o", str(object_file)],
+        flags = [*_LANGUAGE, *options.cc, *_warnings(options), *_includes(options)]
+        said = run_compiler(
+            [*flags, "-c", str(host), "-o", str(object_file)],
             "the C compiler did not accept the host part of the program",
             options.verbose,
         )
+        messages.compiler(said)
         # The runtime is ours: the user's warnings are not for it.
         debug = [flag for flag in options.cc if flag.startswith("-g")]
         libraries = [*RUNTIME_FLAGS, *options.link]
-        run_compiler(
+        said = run_compiler(
             [*_LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],
             "the program could not be linked",
             options.verbose,
         )
+        messages.compiler(said)
     return built
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from .messages import MessageOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +13,7 @@ class Options:
     """The command line, parsed. `cpp` and `cc` and `link` are arguments for the C compiler, in order."""
 
     source: Path
-    action: str = "compile"  # compile | run | report | emit
+    action: str = "compile"  # compile | run | report | emit | explain
     arguments: tuple[str, ...] = ()
     output: Path | None = None
     mode: str = "mapped"
@@ -20,6 +22,7 @@ class Options:
     ordered: tuple[str, ...] = ()  # names of kernels, "*" for all
     adpc: tuple[str, ...] = ()
     emit: str = ""
+    explain: str = ""  # a code
     json: bool = False
     dump_after: tuple[str, ...] = ()
     time: bool = False
@@ -27,3 +30,4 @@ class Options:
     cpp: tuple[str, ...] = ()
     cc: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+    messages: MessageOptions = field(default_factory=MessageOptions)

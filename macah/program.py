@@ -47,7 +47,8 @@ class KernelSite:
 class Program:
     """`spans[i]` are the characters `text[start:end]` of `unit.ext[i]`, with its semicolon.
 
-    Declarators of one declaration share its span. `warnings` is what the preprocessor said.
+    Declarators of one declaration share its span. `warnings` is what the preprocessor said; `command` is the
+    preprocessor with its flags, () if `text` is from elsewhere.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class Program:
     kernels: tuple[KernelSite, ...]
     parser: MacahParser = field(repr=False, compare=False)
     warnings: str = ""
+    command: tuple[str, ...] = ()
 
     def span_of(self, node: Any) -> tuple[int, int] | None:
         """The characters of a node that the parser made from text of its own, else None.
@@ -79,15 +81,16 @@ class Program:
 def read_program(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> Program:
     """Preprocess and parse the program in the file `path`."""
     text, warnings = preprocess(path, cpp_flags, cc)
-    return parse_program(text, path, warnings)
+    command = (*shlex.split(cc), "-E", "-D__MACAH__", *cpp_flags)
+    return parse_program(text, path, warnings, command)
 
 
-def parse_program(text: str, path: Path, warnings: str = "") -> Program:
+def parse_program(text: str, path: Path, warnings: str = "", command: tuple[str, ...] = ()) -> Program:
     """The program whose preprocessed text is `text`."""
     parser = MacahParser()
     unit = parser.parse(text, str(path))
     spans = tuple(parser.span_of(node) or (0, 0) for node in unit.ext)
-    return Program(path, text, unit, spans, _kernel_sites(unit), parser, warnings)
+    return Program(path, text, unit, spans, _kernel_sites(unit), parser, warnings, command)
 
 
 def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tuple[str, str]:
@@ -105,7 +108,7 @@ def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tup
         raise MacahError(f"cannot run the C compiler '{cc}': {error}", code="c-compiler") from None
     messages = done.stderr.decode(errors="replace")
     if done.returncode != 0:
-        raise MacahError(f"the preprocessor failed:\n{messages.rstrip()}", code="preprocessor")
+        raise MacahError("the preprocessor failed", code="preprocessor", output=messages)
     try:
         return done.stdout.decode(), messages
     except UnicodeDecodeError:

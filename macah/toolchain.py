@@ -37,9 +37,14 @@ def check_output(path: Path, source: Path) -> None:
         raise MacahError(f"cannot write '{path}': permission denied", code="cannot-write")
 
 
-def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) -> None:
-    """Runs the C compiler; its messages go to standard error as they are. Errors: MacahError(`problem`)."""
-    command = [*shlex.split(compiler()), *arguments]
+def compiler_command() -> list[str]:
+    """The words that call the C compiler."""
+    return shlex.split(compiler())
+
+
+def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) -> str:
+    """Runs the C compiler and gives its messages. Errors: MacahError(`problem`), which has them too."""
+    command = [*compiler_command(), *arguments]
     if verbose:
         sys.stderr.write(shlex.join(command) + "\n")
     try:
@@ -52,9 +57,20 @@ def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) 
             hint="install one (on Debian: apt-get install gcc libc6-dev) or name it in CC",
             code="c-compiler",
         ) from None
-    sys.stderr.write(done.stderr)
     if done.returncode:
-        raise MacahError(problem, code="c-compiler")
+        raise MacahError(problem, code="c-compiler", output=done.stderr)
+    return done.stderr
+
+
+def preprocessed(text: str, command: Sequence[str]) -> str | None:
+    """What a preprocessor, given as a command with flags, makes of a text; None if it does not take it."""
+    try:
+        done = subprocess.run(
+            [*command, "-x", "c", "-"], input=text.encode(), capture_output=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
 
 
 @contextmanager
