@@ -63,26 +63,27 @@ endmodule
 """
 
 HOST = """
-#include <macah.h>
+#include <stdint.h>
 #include <stdlib.h>
-static macah_stream *in, *out;
+#include <macah.h>
+static MACAH_STREAM(short) in, out;
 static void feed(void *frame) {
   short x = 0;
-  for (int i = *(int *)frame; i > 0; i--, x++) macah_send(in, &x);
+  for (int i = *(int *)frame; i > 0; i--, x++) macah_send(in, x);
 }
 static void drain(void *frame) {
   short x;
-  for (int i = *(int *)frame; i > 0; i--) macah_receive(out, &x);
+  for (int i = *(int *)frame; i > 0; i--) macah_receive(x, out);
 }
 int main(int count, char **arguments) {
   int n = atoi(arguments[1]), entries = count > 2 ? atoi(arguments[2]) : 1;
   uint32_t live_in[{count}], live_out[64];
   for (int i = 0; i < {count}; i++) live_in[i] = i == {n} ? n : i;
   while (entries--) {
-    in = macah_stream_create(2, 64), out = macah_stream_create(2, 64);
-    macah_spawn(in, feed, &n, sizeof n, 0);
-    macah_spawn(out, drain, &n, sizeof n, 1);
-    macah_run_kernel(0, live_in, live_out, (macah_stream *[]){in, out}, NULL);
+    in = macah_create(64, "i16", short), out = macah_create(64, "i16", short);
+    macah_spawn(in, "feed", feed, &n, sizeof n, 0);
+    macah_spawn(out, "drain", drain, &n, sizeof n, 1);
+    macah_run_kernel(0, live_in, live_out, (macah_stream *[]){(macah_stream *)in, (macah_stream *)out}, NULL);
     macah_reader_join(in);
     macah_writer_join(out);
   }

@@ -16,8 +16,8 @@ _DEPTH = 16
 
 # Functions of one stream, and what the runtime calls them.
 _OF_STREAM = {
-    "pstream_free": "macah_stream_free",
-    "stream_free": "macah_stream_free",
+    "pstream_free": "macah_free",
+    "stream_free": "macah_free",
     "pstream_close": "macah_close",
     "pstream_ended": "macah_ended",
     "pstream_empty": "macah_empty",
@@ -37,7 +37,7 @@ def translate_call(translator: Translator, node: Any, name: str) -> Parts:
     if name in _OF_STREAM:
         _check_count(translator, node, name, arguments, 1)
         translator.check_stream(arguments[0], f"'{name}'", void_too=True)
-        return (f"{_OF_STREAM[name]}((macah_stream *)", *translator.operand(arguments[0]), ")")
+        return (f"{_OF_STREAM[name]}(", translator.place(arguments[0]), ")")
     if name in _CREATE:
         return _create(translator, node, name, arguments)
     if name in _SPAWN:
@@ -78,8 +78,11 @@ def _create(translator: Translator, node: Any, name: str, arguments: list[Any]) 
         )
     element = translator.place(arguments[0])
     before, behind = stream_of(translator.source.text[slice(*element)])
-    depth: Parts = (translator.place(arguments[1]),) if len(arguments) > 1 else (str(_DEPTH),)
-    handle: Parts = ("macah_stream_create(sizeof(", element, "), ", *depth, ")")
+    depth: Parts = ("(", translator.place(arguments[1]), ")") if len(arguments) > 1 else (str(_DEPTH),)
+    layout = translator.layout(arguments[0])
+    if before == "MACAH_STREAM(":
+        return ("macah_create(", *depth, f", {layout}, ", element, ")")
+    handle: Parts = ("macah_stream_create(sizeof(", element, "), ", *depth, f", {layout}, MACAH_HERE)")
     return (f"(({before}", element, f"{behind})", *handle, ")")
 
 

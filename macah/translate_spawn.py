@@ -58,7 +58,7 @@ class Accessors:
         function, parameters = _accessor(translator, node, name, arguments)
         role = "writer" if "writer" in name else "reader"
         self._make(translator, function, role, parameters)
-        parts: list[Any] = [f"macah_{role}_of_{function}(", *depth]
+        parts: list[Any] = [f"macah_{role}_of_{function}(MACAH_HERE, ", *depth]
         for argument in arguments[1:]:
             parts += [", ", translator.place(argument)]
         return (*parts, ")")
@@ -74,7 +74,8 @@ class Accessors:
         if not any(made == function for made, _ in self._made):
             self._pending.append(_frame(function, types))
         if (function, role) not in self._made:
-            self._pending.append(_starter(function, role, types))
+            layout = translator.layout(parameters[0].type, of_stream=True)
+            self._pending.append(_starter(function, role, types, layout))
         self._made.add((function, role))
 
 
@@ -141,16 +142,18 @@ def _frame(function: str, types: list[str]) -> str:
     )
 
 
-def _starter(function: str, role: str, types: list[str]) -> str:
-    parameters = ["__SIZE_TYPE__ depth", *(f"{kind} a{i}" for i, kind in enumerate(types) if i)]
+def _starter(function: str, role: str, types: list[str], layout: str) -> str:
+    parameters = ["const char *file", "int line", "__SIZE_TYPE__ depth", *(f"{kind} a{i}" for i, kind in enumerate(types) if i)]
     values = [f"a{i}" for i in range(len(types))]
     writes = int(role == "writer")
     return (
         f'\n# 1 "<{role} {function}>" 3\n'
         f"static {types[0]} macah_{role}_of_{function}({', '.join(parameters)}) {{\n"
-        f"  {types[0]} a0 = ({types[0]})macah_stream_create(sizeof(MACAH_ELEMENT(({types[0]})0)), depth);\n"
+        f"  {types[0]} a0 = ({types[0]})macah_stream_create(sizeof(MACAH_ELEMENT(({types[0]})0)), depth,\n"
+        f"    {layout}, file, line);\n"
         f"  struct macah_frame_{function} frame = {{{', '.join(values)}}};\n"
-        f"  macah_spawn((macah_stream *)a0, macah_thread_{function}, &frame, sizeof frame, {writes});\n"
+        f'  macah_spawn(a0, "{function}", macah_thread_{function}, &frame, sizeof frame, {writes});\n'
+
         "  return a0;\n"
         "}\n"
     )

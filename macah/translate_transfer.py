@@ -1,10 +1,4 @@
-"""Sends and receives as expressions of GNU C.
-
-    w :: x <? s;    __extension__({ __auto_type macah_s = s; MACAH_ELEMENT(macah_s) macah_e;
-                    if ((w = macah_try_receive((macah_stream *)macah_s, &macah_e))) x = macah_e; });
-
-The type of the temporary makes conversions those of an assignment, and each operand stands there once.
-"""
+"""Sends and receives as the runtime's macros: `w :: x <? s` becomes `w = macah_try_receive(x, s)`."""
 
 from __future__ import annotations
 
@@ -27,18 +21,32 @@ def transfer_parts(translator: Translator, node: Any) -> Parts:
     sends = isinstance(node, Send)
     translator.check_stream(node.stream, "a send" if sends else "a receive")
     worked, left, right = _operands(translator, node)
-    stream = left if sends else right
-    head: Parts = ("__extension__({ __auto_type macah_s = ", stream, "; MACAH_ELEMENT(macah_s) macah_e")
     name = ("send" if sends else "receive") if worked is None else ("try_send" if sends else "try_receive")
-    call: Parts = (f"macah_{name}((macah_stream *)macah_s, &macah_e)",)
-    if worked is not None:
-        call = (worked, " = ", *call)
+    assigned: Parts = (worked, " = ") if worked is not None else ()
     if sends:
-        return (*head, " = ", right, "; ", *call, "; })")
-    if worked is not None:
-        call = ("(", *call, ")")
-    before, target = _target(translator, node.target, left)
-    return (*head, "; ", *before, "if (", *call, ") ", *target, " = macah_e; })")
+        return (*assigned, f"macah_{name}(", *_operand(translator, left), ", ", right, ")")
+    stream = _operand(translator, right)
+    if not _has_effects(node.target):
+        return (*assigned, f"macah_{name}(", *_operand(translator, left), ", ", *stream, ")")
+    if not isinstance(node.target, c_ast.StructRef):
+        return (*assigned, f"macah_{name}_at(&(", left, "), ", *stream, ")")
+    # It may be a bit-field, which has no address.
+    span = translator.source.span(node.target) or left
+    base = (span[0], translator.source.tokens_in(span)[-2].start)
+    address: Parts = ("(", base, ")") if node.target.type == "->" else ("&(", base, ")")
+    member = f"macah_x->{node.target.field.name}"
+    call: Parts = (*assigned, f"macah_{name}({member}, ", *stream, ")")
+    return ("__extension__({ __auto_type macah_x = ", *address, "; ", *call, "; })")
+
+
+def _operand(translator: Translator, span: Span) -> Parts:
+    """An operand of a macro: parentheses protect a comma between other brackets."""
+    depth = 0
+    for token in translator.source.tokens_in(span):
+        depth += (token.type == "LPAREN") - (token.type == "RPAREN")
+        if depth == 0 and token.type == "COMMA":
+            return ("(", span, ")")
+    return (span,)
 
 
 def _operands(translator: Translator, node: Any) -> tuple[Span | None, Span, Span]:
@@ -58,22 +66,6 @@ def _operands(translator: Translator, node: Any) -> tuple[Span | None, Span, Spa
             left = (tokens[first].start, tokens[at - 1].end)
             return worked, left, (tokens[at + 1 + sends].start, tokens[-1].end)
     raise AssertionError(node)
-
-
-def _target(translator: Translator, node: Any, span: Span) -> tuple[Parts, Parts]:
-    """What computes the place of a received value, and that place.
-
-    What has effects is computed even if nothing is received. A bit-field is a member without an address.
-    """
-    if not _has_effects(node):
-        return (), (span,)
-    if not isinstance(node, c_ast.StructRef):
-        return ("__auto_type macah_x = &(", span, "); "), ("*macah_x",)
-    span = translator.source.span(node) or span
-    operator = translator.source.tokens_in(span)[-2]
-    base = (span[0], operator.start)
-    address: Parts = ("(", base, ")") if node.type == "->" else ("&(", base, ")")
-    return ("__auto_type macah_x = ", *address, "; "), (f"macah_x->{node.field.name}",)
 
 
 def _has_effects(node: Any) -> bool:

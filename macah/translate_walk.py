@@ -14,6 +14,7 @@ from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
 from macah.translate_adpc import replace_adpc
 from macah.translate_calls import BUILTINS, translate_call
 from macah.translate_decl import replace_stream_type, unmark_dimensions
+from macah.translate_layout import element_layout
 from macah.translate_scope import Scopes, Symbol
 from macah.translate_shift import shift_parts
 from macah.translate_spawn import Accessors
@@ -72,6 +73,11 @@ class Translator:
         inside = isinstance(self._within, c_ast.FuncDef)
         scope = declarations.scope_at(self._within, declared) if inside else declarations.file
         return declarations.constant(node, scope, declared.name)
+
+    def layout(self, node: Any, of_stream: bool = False) -> str:
+        """A type's layout, for the runtime; or that of a stream type's elements, at file scope."""
+        inside = isinstance(self._within, c_ast.FuncDef) and not of_stream
+        return element_layout(self, node, self._within if inside else None, of_stream)
 
     def fail(self, message: str, node: Any, hint: str = "", *, code: str) -> NoReturn:
         """Refuse the program because of `node`."""

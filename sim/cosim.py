@@ -24,7 +24,7 @@ from .bench import BENCH, DesignLike, bench_text
 
 _HERE = Path(__file__).resolve().parent
 RUNTIME = _HERE / "runtime"
-RUNTIME_SOURCES = tuple(RUNTIME / name for name in ("streams.c", "threads.c", "heap.c"))
+RUNTIME_SOURCES = tuple(RUNTIME / name for name in ("streams.c", "ends.c", "threads.c", "heap.c"))
 """What every program needs."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
 _COSIM_SOURCES = tuple(RUNTIME / name for name in ("arena.c", "launch.c", "cosim.c"))

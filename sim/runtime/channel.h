@@ -1,8 +1,9 @@
-/* What streams.c and the simulator's side (vpi.c) share: a stream's layout and its protocol.
+/* What the host's part (streams.c, ends.c) and the simulator's (vpi.c) share: the protocol of streams.
  *
  * Everything lives in one arena that host and simulators map at different addresses, so nothing shared
- * is a pointer. A stream is a ring with one lock for each end. Who finds it full or empty sleeps on a bell;
- * a simulator, which may wait for several streams at once, sleeps on a bell of its own and leaves its
+ * is a pointer that both follow. Each end has a lock, and may have an owner, a thread of the host that does
+ * without it (macah.h); streams that a simulator uses have none. Who finds a stream full or empty sleeps on a
+ * bell; a simulator, which may wait for several streams at once, sleeps on a bell of its own and leaves its
  * number in each stream's `watchers`.
  */
 #ifndef MACAH_CHANNEL_H
@@ -12,25 +13,22 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MACAH_SIMULATORS = 64, MACAH_SPINS = 200 };
+#include "macah.h"
 
-/* An event count: sleepers announce themselves, look once more, and sleep until it is rung. */
-struct macah_bell {
-  _Atomic uint32_t sleepers, rings;
-};
+enum { MACAH_BELLS = 64, MACAH_SPINS = 200 };
 
-/* The start of the arena. `blocked` counts the threads and simulators that sleep on a stream. */
+/* The start of the arena. Simulators share bells where there are more than that. */
 struct macah_arena {
   uint64_t capacity;
-  _Atomic uint32_t blocked;
-  struct macah_bell simulator[MACAH_SIMULATORS];
+  uint32_t simulators;
+  struct macah_bell simulator[MACAH_BELLS];
 };
 
 extern struct macah_arena *macah_arena;
@@ -38,84 +36,85 @@ extern struct macah_arena *macah_arena;
 #define MACAH_LIVE 0x4d414341u
 #define MACAH_FREED 0xdeadc0deu
 
-struct macah_stream {
-  _Atomic uint32_t magic, closed;
-  uint64_t element_size, depth;
-  void *accessor; /* the host's alone */
-  _Atomic uint64_t watchers;
-  struct macah_bell readable, writable;
+#define macah_load(place) __atomic_load_n(place, __ATOMIC_SEQ_CST)
+#define macah_store(place, value) __atomic_store_n(place, value, __ATOMIC_SEQ_CST)
+#define macah_add(place, value) __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST)
 
-  _Alignas(64) _Atomic uint32_t send_lock;
-  _Atomic uint64_t reserved; /* places promised to a simulator that has sent a part of an element */
-  _Atomic uint64_t sent;
-  uint64_t send_place;
+static inline void macah_pause(void) {
+#if defined __x86_64__ || defined __i386__
+  __builtin_ia32_pause();
+#elif defined __aarch64__
+  __asm__ volatile("yield");
+#endif
+}
 
-  _Alignas(64) _Atomic uint32_t receive_lock;
-  _Atomic uint64_t received;
-  uint64_t receive_place;
-
-  _Alignas(64) unsigned char elements[];
-};
-
-static inline void macah_futex_wait(_Atomic uint32_t *word, uint32_t seen, const struct timespec *timeout) {
+static inline void macah_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *timeout) {
   syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0);
 }
 
-static inline void macah_ring(struct macah_bell *bell, int how_many) {
-  if (atomic_load(&bell->sleepers)) {
-    atomic_fetch_add(&bell->rings, 1);
-    syscall(SYS_futex, &bell->rings, FUTEX_WAKE, how_many, NULL, NULL, 0);
-  }
+/* Wakes up to `how_many` sleepers. A sleeper announces itself again whenever it sleeps again, so a bell may count
+ * more of them than there are, never fewer. */
+static inline void macah_ring(struct macah_bell *bell, uint32_t how_many) {
+  uint32_t sleepers = macah_load(&bell->sleepers), woken;
+  do {
+    if (!sleepers) return;
+    woken = sleepers < how_many ? sleepers : how_many;
+  } while (!__atomic_compare_exchange_n(&bell->sleepers, &sleepers, sleepers - woken, 0, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST));
+  macah_add(&bell->rings, 1);
+  syscall(SYS_futex, &bell->rings, FUTEX_WAKE, woken < INT_MAX ? (int)woken : INT_MAX, NULL, NULL, 0);
 }
 
-static inline int macah_try_lock(_Atomic uint32_t *lock) {
-  return !atomic_load_explicit(lock, memory_order_relaxed) && !atomic_exchange_explicit(lock, 1, memory_order_acquire);
+static inline int macah_try_lock(struct macah_end *end) {
+  return !__atomic_load_n(&end->lock, __ATOMIC_RELAXED) && !__atomic_exchange_n(&end->lock, 1, __ATOMIC_ACQUIRE);
 }
 
-static inline void macah_lock(_Atomic uint32_t *lock) {
-  for (int spins = 0; !macah_try_lock(lock); spins++)
+static inline void macah_lock(struct macah_end *end) {
+  for (int spins = 0; !macah_try_lock(end); spins++)
     if (spins >= MACAH_SPINS) sched_yield();
 }
 
-static inline void macah_unlock(_Atomic uint32_t *lock) { atomic_store_explicit(lock, 0, memory_order_release); }
+static inline void macah_unlock(struct macah_end *end) { __atomic_store_n(&end->lock, 0, __ATOMIC_RELEASE); }
 
-/* `received` is read first, so that the difference is never negative. Exact with the lock of the asker's end. */
-static inline uint64_t macah_held(const struct macah_stream *s) {
-  uint64_t received = atomic_load(&s->received);
-  return atomic_load(&s->sent) - received;
+/* The receiver's count is read first, so that the difference is never negative. Exact at the asker's own end. */
+static inline uint64_t macah_held(const macah_stream *s) {
+  uint64_t received = macah_load(&s->receiver.count);
+  return macah_load(&s->sender.count) - received;
 }
 
-static inline int macah_is_empty(const struct macah_stream *s) { return macah_held(s) == 0; }
+static inline int macah_is_empty(const macah_stream *s) { return macah_held(s) == 0; }
 
-static inline int macah_is_full(const struct macah_stream *s) {
-  return macah_held(s) + atomic_load(&s->reserved) >= s->depth;
+static inline int macah_is_full(const macah_stream *s) {
+  return macah_held(s) + macah_load(&s->sender.reserved) >= s->depth;
 }
 
 /* `closed` is read first: what was sent before the close is then seen too. */
-static inline int macah_is_ended(const struct macah_stream *s) { return atomic_load(&s->closed) && macah_is_empty(s); }
+static inline int macah_is_ended(const macah_stream *s) { return macah_load(&s->closed) && macah_is_empty(s); }
 
-static inline void macah_notify(struct macah_stream *s, struct macah_bell *bell, int how_many) {
+static inline void macah_notify(macah_stream *s, struct macah_bell *bell, uint32_t how_many) {
   macah_ring(bell, how_many);
-  uint64_t watchers = atomic_load(&s->watchers);
-  for (; watchers; watchers &= watchers - 1) macah_ring(&macah_arena->simulator[__builtin_ctzll(watchers)], INT_MAX);
+  uint64_t watchers = macah_load(&s->watchers);
+  for (; watchers; watchers &= watchers - 1) macah_ring(&macah_arena->simulator[__builtin_ctzll(watchers)], UINT_MAX);
 }
 
-/* With the lock of its end, and after looking: add or remove an element. */
-static inline void macah_push(struct macah_stream *s, const void *element) {
-  memcpy(s->elements + s->send_place * s->element_size, element, s->element_size);
-  s->send_place = s->send_place + 1 == s->depth ? 0 : s->send_place + 1;
-  atomic_fetch_add(&s->sent, 1);
+static inline unsigned char *macah_element(macah_stream *s, uint64_t number) {
+  return (unsigned char *)(s + 1) + (number & s->mask) * s->element_size;
 }
 
-static inline void macah_pop(struct macah_stream *s, void *element) {
-  memcpy(element, s->elements + s->receive_place * s->element_size, s->element_size);
-  s->receive_place = s->receive_place + 1 == s->depth ? 0 : s->receive_place + 1;
-  atomic_fetch_add(&s->received, 1);
+/* With its end to oneself, and after looking: add or remove an element. */
+static inline void macah_push(macah_stream *s, const void *element) {
+  memcpy(macah_element(s, s->sender.count), element, s->element_size);
+  macah_store(&s->sender.count, s->sender.count + 1);
 }
 
-static inline void macah_shut(struct macah_stream *s) {
-  atomic_store(&s->closed, 1);
-  macah_notify(s, &s->readable, INT_MAX);
+static inline void macah_pop(macah_stream *s, void *element) {
+  memcpy(element, macah_element(s, s->receiver.count), s->element_size);
+  macah_store(&s->receiver.count, s->receiver.count + 1);
+}
+
+static inline void macah_shut(macah_stream *s) {
+  macah_store(&s->closed, 1);
+  macah_notify(s, &s->readable, UINT_MAX);
 }
 
 /* Where streams live: heap.c or arena.c. Memory is zeroed and aligned to 64 bytes. */

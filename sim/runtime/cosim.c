@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "macah.h"
+#include "host.h"
 
 struct pool {
   struct macah_simulator *idle;
@@ -16,7 +16,6 @@ struct pool {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools;
-static unsigned simulators;
 
 static void show_statistics(void) {
   fprintf(stderr, "%-24s %10s %14s %14s\n", "kernel", "entries", "cycles", "stalled");
@@ -37,7 +36,7 @@ static void forget_simulators(void) {
     for (struct macah_simulator *s = pools[k].idle; s; s = s->next) close(s->socket);
     pools[k] = (struct pool){0};
   }
-  simulators = 0;
+  macah_arena->simulators = 0;
 }
 
 __attribute__((constructor)) static void prepare_fork(void) { pthread_atfork(NULL, NULL, forget_simulators); }
@@ -48,12 +47,12 @@ static size_t word_count(const struct macah_kernel *kernel) {
   return words;
 }
 
-static struct macah_simulator *new_simulator(const struct macah_kernel *kernel, unsigned number) {
+static struct macah_simulator *new_simulator(const struct macah_kernel *kernel) {
   struct macah_simulator *simulator = calloc(1, sizeof *simulator);
   if (!simulator) macah_die("out of memory");
   simulator->execution_size = sizeof *simulator->execution + 4 * word_count(kernel);
   simulator->execution = macah_allocate(simulator->execution_size);
-  simulator->execution->number = number;
+  simulator->execution->number = macah_add(&macah_arena->simulators, 1);
   simulator->execution->host = (uint32_t)getpid();
   macah_launch(simulator, kernel);
   return simulator;
@@ -64,16 +63,9 @@ static struct macah_simulator *take_simulator(unsigned k) {
   if (!pools) pools = calloc(macah_kernel_count, sizeof *pools);
   if (!pools) macah_die("out of memory");
   struct macah_simulator *simulator = pools[k].idle;
-  unsigned number = simulators;
-  if (simulator)
-    pools[k].idle = simulator->next;
-  else
-    simulators++;
+  if (simulator) pools[k].idle = simulator->next;
   pthread_mutex_unlock(&lock);
-  if (simulator) return simulator;
-  if (number >= MACAH_SIMULATORS)
-    macah_die("kernel '%s': more than %d simulators are needed at once", macah_kernels[k].name, MACAH_SIMULATORS);
-  return new_simulator(&macah_kernels[k], number);
+  return simulator ? simulator : new_simulator(&macah_kernels[k]);
 }
 
 static void give_back(unsigned k, struct macah_simulator *simulator) {
@@ -95,8 +87,10 @@ static void hand_over(const struct macah_kernel *kernel, struct macah_execution 
   if (kernel->live_ins) memcpy(execution->words, live_in, 4 * (size_t)kernel->live_ins);
   for (uint32_t s = 0; s < kernel->streams; s++) {
     if (!streams[s]) macah_die("kernel '%s': its stream number %u is null", kernel->name, s);
-    if (atomic_load(&streams[s]->magic) != MACAH_LIVE)
+    if (macah_load(&streams[s]->magic) != MACAH_LIVE)
       macah_die("kernel '%s': its stream number %u has been freed", kernel->name, s);
+    macah_disown(&streams[s]->sender);
+    macah_disown(&streams[s]->receiver);
     execution->stream[s] = (uint64_t)((char *)streams[s] - (char *)macah_arena);
   }
   uint32_t *words = memory_words(kernel, execution);

@@ -38,7 +38,7 @@ extern const char *const macah_simulator_command[], *const macah_simulator_envir
 struct macah_execution {
   uint64_t cycles, stalls;
   uint64_t stream[64]; /* offsets in the arena */
-  uint32_t number;     /* of the bell it sleeps on */
+  uint32_t number;     /* which tells the bell that it sleeps on */
   uint32_t host;       /* process that must be alive */
   uint32_t words[];
 };

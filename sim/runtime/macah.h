@@ -1,51 +1,196 @@
-/* The runtime of translated Macah programs: streams, memory accessors and kernel entry.
+/* The runtime of translated Macah programs: streams, memory accessors, shifts and kernel entry.
  *
- * A `T stream` of the language is a `macah_stream *` here. Every function may be called by any
- * thread; several threads may share one end of a stream. A null or freed stream is reported and aborts.
+ * A translation begins with this very text, behind which any system header may have come: it includes nothing,
+ * and every name in it begins with macah_ or MACAH_. Every function may be called by any thread; several threads
+ * may share one end of a stream. A null or freed stream is reported and aborts.
  */
 #ifndef MACAH_H
 #define MACAH_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct macah_stream macah_stream;
+#define MACAH_INLINE static inline __attribute__((always_inline, unused))
+#define MACAH_COLD __attribute__((cold, noinline))
+#define MACAH_HERE __FILE__, __LINE__
 
-/* A stream that holds exactly `depth` elements of `element_size` bytes. */
-macah_stream *macah_stream_create(size_t element_size, size_t depth);
+/* One end of a stream, in a cache line of its own. The owner is the thread that may use it without the lock, or
+ * null; `busy` says that it does (ends.c). */
+struct macah_end {
+  const void *owner;
+  __UINT32_TYPE__ busy, lock;
+  __UINT64_TYPE__ count; /* elements that went through */
+  __UINT64_TYPE__ seen;  /* the other end's count when the owner last looked */
+  __UINT64_TYPE__ reserved; /* places promised to a simulator that has sent a part of an element */
+  __UINT32_TYPE__ transfers;
+} __attribute__((aligned(64)));
+
+/* Where those wait who found a stream empty or full: `sleepers` have not been rung for yet. */
+struct macah_bell {
+  __UINT32_TYPE__ sleepers, rings;
+};
+
+/* A stream is a ring of `mask + 1` places, behind this head, of which `depth` are used at once. */
+typedef struct macah_stream {
+  __UINT32_TYPE__ magic, closed;
+  __UINT64_TYPE__ element_size, depth, mask, watchers;
+  struct macah_bell readable, writable;
+  struct macah_about *about; /* the host's alone */
+  struct macah_end sender, receiver;
+} macah_stream;
+
+/* Its address stands for the calling thread. */
+extern __thread struct macah_thread macah_me;
+
+/* A stream of T is a handle that the type system keeps apart from streams of other elements. */
+#define MACAH_STREAM(...) __typeof__(__VA_ARGS__ (**)(macah_stream *))
+#define MACAH_ELEMENT(stream) __typeof__((**(stream))((macah_stream *)0))
+
+/* A stream of exactly `depth` elements of the type behind; `layout` tells where its scalars are (trace.c). */
+#define macah_create(depth, layout, ...) \
+  ((MACAH_STREAM(__VA_ARGS__))macah_stream_create(sizeof(__VA_ARGS__), (depth), layout, MACAH_HERE))
+
+/* Statements of the language, as expressions. `stream`, `lvalue` and the element behind a stream stand here once
+ * each, so that they are evaluated once; an lvalue is not evaluated where nothing is received, so one with side
+ * effects is the matter of the _at forms, which take its address. */
+#define macah_send(stream, ...)                                                         \
+  __extension__({                                                                       \
+    __auto_type macah_s = (stream);                                                     \
+    MACAH_ELEMENT(macah_s) macah_e = __VA_ARGS__;                                       \
+    if (!macah_fast_send((macah_stream *)macah_s, &macah_e, sizeof macah_e))            \
+      macah_stream_send((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream);        \
+  })
+#define macah_try_send(stream, ...)                                                     \
+  __extension__({                                                                       \
+    __auto_type macah_s = (stream);                                                     \
+    MACAH_ELEMENT(macah_s) macah_e = __VA_ARGS__;                                       \
+    macah_fast_send((macah_stream *)macah_s, &macah_e, sizeof macah_e) ||               \
+        macah_stream_try_send((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream);  \
+  })
+#define macah_receive(lvalue, stream)                                                   \
+  __extension__({                                                                       \
+    __auto_type macah_s = (stream);                                                     \
+    MACAH_ELEMENT(macah_s) macah_e;                                                     \
+    if (macah_fast_receive((macah_stream *)macah_s, &macah_e, sizeof macah_e) ||        \
+        macah_stream_receive((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream))   \
+      lvalue = macah_e;                                                                 \
+  })
+#define macah_try_receive(lvalue, stream)                                               \
+  __extension__({                                                                       \
+    __auto_type macah_s = (stream);                                                     \
+    MACAH_ELEMENT(macah_s) macah_e;                                                     \
+    int macah_w = macah_fast_receive((macah_stream *)macah_s, &macah_e, sizeof macah_e) || \
+                  macah_stream_try_receive((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream); \
+    if (macah_w) lvalue = macah_e;                                                      \
+    macah_w;                                                                            \
+  })
+#define macah_receive_at(pointer, stream)                                               \
+  __extension__({                                                                       \
+    __auto_type macah_x = (pointer);                                                    \
+    macah_receive(*macah_x, stream);                                                    \
+  })
+#define macah_try_receive_at(pointer, stream)                                           \
+  __extension__({                                                                       \
+    __auto_type macah_x = (pointer);                                                    \
+    macah_try_receive(*macah_x, stream);                                                \
+  })
+
+macah_stream *macah_stream_create(__SIZE_TYPE__ element_size, __SIZE_TYPE__ depth, const char *layout,
+                                  const char *file, int line);
 /* Ends a stream's life; null is allowed, as for free(). */
-void macah_stream_free(macah_stream *);
-
-/* Wait while the stream is full. */
-void macah_send(macah_stream *, const void *element);
-/* Never wait; 1 if it happened. */
-int macah_try_send(macah_stream *, const void *element);
-/* Wait while the stream is empty and open; 0 if it has ended, which leaves `element` alone. */
-int macah_receive(macah_stream *, void *element);
-/* Never wait; 1 if it happened, else `element` is left alone. */
-int macah_try_receive(macah_stream *, void *element);
-
+void macah_free(void *stream);
 /* No more sends; what was sent is still received. Closing twice is allowed. */
-void macah_close(macah_stream *);
+void macah_close(void *stream);
 /* 1 if the stream is closed and nothing is left in it. */
-int macah_ended(macah_stream *);
-int macah_empty(macah_stream *);
-int macah_full(macah_stream *);
+int macah_ended(void *stream);
+int macah_empty(void *stream);
+int macah_full(void *stream);
 
-/* Runs body(copy of frame) in a thread of its own, which serves the stream. */
-void macah_spawn(macah_stream *, void (*body)(void *frame), const void *frame, size_t frame_size, int is_writer);
+/* What the statements come to where the fast way below is closed. `text` is the stream as the program has it. */
+/* Wait while the stream is full. */
+MACAH_COLD void macah_stream_send(macah_stream *, const void *element, const char *file, int line, const char *text);
+/* Never wait; 1 if it happened. */
+MACAH_COLD int macah_stream_try_send(macah_stream *, const void *element, const char *file, int line, const char *text);
+/* Wait while the stream is empty and open; 0 if it has ended, which leaves `element` alone. */
+MACAH_COLD int macah_stream_receive(macah_stream *, void *element, const char *file, int line, const char *text);
+/* Never wait; 1 if it happened, else `element` is left alone. */
+MACAH_COLD int macah_stream_try_receive(macah_stream *, void *element, const char *file, int line, const char *text);
+MACAH_COLD void macah_stream_wake(struct macah_bell *);
+
+/* An owner looks again after it has said that it is busy: who takes the end away does the same the other way
+ * round, with a barrier in all threads between, so that none is needed here. */
+MACAH_INLINE int macah_enter(struct macah_end *end) {
+  if (__builtin_expect(__atomic_load_n(&end->owner, __ATOMIC_RELAXED) != (const void *)&macah_me, 0)) return 0;
+  __atomic_store_n(&end->busy, 1, __ATOMIC_RELAXED);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (__builtin_expect(__atomic_load_n(&end->owner, __ATOMIC_RELAXED) == (const void *)&macah_me, 1)) return 1;
+  __atomic_store_n(&end->busy, 0, __ATOMIC_RELEASE);
+  return 0;
+}
+
+/* The other end's sleepers look at the count once more after a barrier in all threads, so none is needed here. */
+MACAH_INLINE void macah_leave(struct macah_end *end, struct macah_bell *bell) {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  if (__builtin_expect(__atomic_load_n(&bell->sleepers, __ATOMIC_RELAXED), 0)) macah_stream_wake(bell);
+  __atomic_store_n(&end->busy, 0, __ATOMIC_RELEASE);
+}
+
+/* 1 if it happened; 0 leaves it to the functions above. */
+MACAH_INLINE int macah_fast_send(macah_stream *macah_s, const void *element, __SIZE_TYPE__ size) {
+  if (!macah_s || !macah_enter(&macah_s->sender)) return 0;
+  __UINT64_TYPE__ count = macah_s->sender.count;
+  if (count - macah_s->sender.seen >= macah_s->depth) {
+    macah_s->sender.seen = __atomic_load_n(&macah_s->receiver.count, __ATOMIC_ACQUIRE);
+    if (count - macah_s->sender.seen >= macah_s->depth) {
+      __atomic_store_n(&macah_s->sender.busy, 0, __ATOMIC_RELEASE);
+      return 0;
+    }
+  }
+  __builtin_memcpy((char *)(macah_s + 1) + (count & macah_s->mask) * size, element, size);
+  __atomic_store_n(&macah_s->sender.count, count + 1, __ATOMIC_RELEASE);
+  macah_leave(&macah_s->sender, &macah_s->readable);
+  return 1;
+}
+
+MACAH_INLINE int macah_fast_receive(macah_stream *macah_s, void *element, __SIZE_TYPE__ size) {
+  if (!macah_s || !macah_enter(&macah_s->receiver)) return 0;
+  __UINT64_TYPE__ count = macah_s->receiver.count;
+  if (count == macah_s->receiver.seen) {
+    macah_s->receiver.seen = __atomic_load_n(&macah_s->sender.count, __ATOMIC_ACQUIRE);
+    if (count == macah_s->receiver.seen) {
+      __atomic_store_n(&macah_s->receiver.busy, 0, __ATOMIC_RELEASE);
+      return 0;
+    }
+  }
+  __builtin_memcpy(element, (const char *)(macah_s + 1) + (count & macah_s->mask) * size, size);
+  __atomic_store_n(&macah_s->receiver.count, count + 1, __ATOMIC_RELEASE);
+  macah_leave(&macah_s->receiver, &macah_s->writable);
+  return 1;
+}
+
+/* Runs body(copy of frame) in a thread of its own, which serves the stream; `name` is for reports. */
+void macah_spawn(void *stream, const char *name, void (*body)(void *frame), const void *frame, __SIZE_TYPE__ frame_size,
+                 int is_writer);
 /* Waits for the thread and frees the stream; the writer's stream is closed first. */
-void macah_reader_join(macah_stream *);
-void macah_writer_join(macah_stream *);
+void macah_reader_join(void *stream);
+void macah_writer_join(void *stream);
+
+/* Shifts each of `rows` arrays of `count` elements of `size` bytes by `by` places, upwards if positive. */
+MACAH_INLINE void macah_shift(void *array, __SIZE_TYPE__ rows, __SIZE_TYPE__ count, __SIZE_TYPE__ size, long long by) {
+  __SIZE_TYPE__ places = (__SIZE_TYPE__)(by < 0 ? 0ull - (unsigned long long)by : (unsigned long long)by);
+  if (places >= count) return;
+  for (char *row = (char *)array; rows > 0; rows--, row += count * size)
+    if (by < 0)
+      __builtin_memmove(row, row + places * size, (count - places) * size);
+    else
+      __builtin_memmove(row + places * size, row, (count - places) * size);
+}
 
 /* Runs kernel number `kernel` of the program on a simulator and returns 0 when it has ended.
  * `memories[m]` is copied in before and out after, as the kernel's graph says. Mapped mode only. */
-int macah_run_kernel(unsigned kernel, const uint32_t *live_in, uint32_t *live_out, macah_stream *const *streams,
-                     uint32_t *const *memories);
+int macah_run_kernel(unsigned kernel, const __UINT32_TYPE__ *live_in, __UINT32_TYPE__ *live_out,
+                     macah_stream *const *streams, __UINT32_TYPE__ *const *memories);
 
 #ifdef __cplusplus
 }

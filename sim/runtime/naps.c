@@ -21,7 +21,7 @@ void begin_naps(int never_for_polls) {
 }
 
 static void tell(struct port *p) {
-  if (p->owed) macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, (int)p->owed);
+  if (p->owed) macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, p->owed);
   p->owed = 0;
 }
 
@@ -47,7 +47,7 @@ static int is_waiting(const struct port *p) { return !p->shown_open && !p->shown
 
 static int has_changed(const struct port *p) {
   if (p->sends) return !macah_is_full(p->stream);
-  return atomic_load(&p->stream->closed) || !macah_is_empty(p->stream);
+  return macah_load(&p->stream->closed) || !macah_is_empty(p->stream);
 }
 
 static int any_change(void) {
@@ -57,28 +57,27 @@ static int any_change(void) {
 }
 
 static void watch(int on) {
-  uint64_t bit = (uint64_t)1 << execution->number;
+  uint64_t bit = (uint64_t)1 << execution->number % MACAH_BELLS;
   for (unsigned i = 0; i < port_count; i++) {
-    if (on && is_waiting(&ports[i])) atomic_fetch_or(&ports[i].stream->watchers, bit);
-    if (!on) atomic_fetch_and(&ports[i].stream->watchers, ~bit);
+    uint64_t *watchers = &ports[i].stream->watchers;
+    if (on && is_waiting(&ports[i])) __atomic_fetch_or(watchers, bit, __ATOMIC_SEQ_CST);
+    if (!on) __atomic_fetch_and(watchers, ~bit, __ATOMIC_SEQ_CST);
   }
 }
 
 /* Until a stream that was not ready is, or the time is over. */
 static void sleep_for(const struct timespec *timeout) {
-  struct macah_bell *bell = &macah_arena->simulator[execution->number];
-  atomic_fetch_add(&bell->sleepers, 1);
-  watch(1);
-  for (;;) {
-    uint32_t rings = atomic_load(&bell->rings);
+  struct macah_bell *bell = &macah_arena->simulator[execution->number % MACAH_BELLS];
+  do {
+    uint32_t rings = macah_load(&bell->rings);
+    macah_add(&bell->sleepers, 1);
+    watch(1);
     if (any_change()) break;
-    if (!timeout) atomic_fetch_add(&macah_arena->blocked, 1);
     macah_futex_wait(&bell->rings, rings, timeout);
-    if (!timeout) atomic_fetch_sub(&macah_arena->blocked, 1);
-    if (timeout) break;
-  }
+  } while (!timeout);
   watch(0);
-  atomic_fetch_sub(&bell->sleepers, 1);
+  /* Who shares the bell may need the bit that is gone now, and sets it again. */
+  if (macah_load(&macah_arena->simulators) > MACAH_BELLS) macah_ring(bell, UINT_MAX);
 }
 
 static int anyone_waiting(void) {

@@ -23,11 +23,11 @@ static void show(struct port *p, int open, int ended) {
 /* Looks without the lock: `commit` checks that the element is still the next one. */
 static void show_receiver(struct port *p) {
   struct macah_stream *s = p->stream;
-  int closed = (int)atomic_load(&s->closed);
-  p->seen = atomic_load(&s->received);
-  int open = p->phase || atomic_load(&s->sent) != p->seen;
+  int closed = (int)macah_load(&s->closed);
+  p->seen = macah_load(&s->receiver.count);
+  int open = p->phase || macah_load(&s->sender.count) != p->seen;
   if (open) {
-    const unsigned char *element = p->phase ? p->element : s->elements + p->seen % s->depth * s->element_size;
+    const unsigned char *element = p->phase ? p->element : macah_element(s, p->seen);
     uint32_t data = word_of(p, element, p->phase);
     if (data != p->shown_data) put(p->data, p->shown_data = data);
   }
@@ -45,26 +45,24 @@ void show_ports(void) {
   for (unsigned i = 0; i < port_count; i++) show_port(&ports[i]);
 }
 
-static _Atomic uint32_t *lock_of(struct port *p) {
-  return p->sends ? &p->stream->send_lock : &p->stream->receive_lock;
-}
+static struct macah_end *end_of(struct port *p) { return p->sends ? &p->stream->sender : &p->stream->receiver; }
 
 static int needs_claim(const struct port *p) { return p->moves && p->phase == 0; }
 
 static void let_go(unsigned count) {
   for (unsigned i = 0; i < count; i++)
-    if (needs_claim(&ports[i])) macah_unlock(lock_of(&ports[i]));
+    if (needs_claim(&ports[i])) macah_unlock(end_of(&ports[i]));
 }
 
 static int still_true(const struct port *p) {
-  return p->sends ? !macah_is_full(p->stream) : atomic_load(&p->stream->received) == p->seen;
+  return p->sends ? !macah_is_full(p->stream) : macah_load(&p->stream->receiver.count) == p->seen;
 }
 
 /* Locks the ends of all elements that move; all or none, so that two simulators cannot wait for each other. */
 static int claim(void) {
   for (unsigned i = 0; i < port_count; i++) {
     if (!needs_claim(&ports[i])) continue;
-    if (!macah_try_lock(lock_of(&ports[i]))) {
+    if (!macah_try_lock(end_of(&ports[i]))) {
       let_go(i);
       sched_yield();
       i = (unsigned)-1;
@@ -79,23 +77,23 @@ static int claim(void) {
 static void receive_word(struct port *p) {
   if (p->phase == 0) {
     macah_pop(p->stream, p->element);
-    macah_unlock(&p->stream->receive_lock);
+    macah_unlock(&p->stream->receiver);
     owe(p);
   }
 }
 
 static void send_word(struct port *p) {
   struct macah_stream *s = p->stream;
-  if (atomic_load(&s->closed)) macah_die("send: stream %d of the kernel has been closed", (int)(p - ports));
+  if (macah_load(&s->closed)) macah_die("send: stream %d of the kernel has been closed", (int)(p - ports));
   set_word(p, p->phase, get(p->data));
   int last = p->phase + 1 == p->words;
-  if (p->phase == 0 && !last) atomic_fetch_add(&s->reserved, 1);
+  if (p->phase == 0 && !last) macah_add(&s->sender.reserved, 1);
   if (p->phase != 0 && last) {
-    macah_lock(&s->send_lock);
-    atomic_fetch_sub(&s->reserved, 1);
+    macah_lock(&s->sender);
+    macah_add(&s->sender.reserved, -1);
   }
   if (last) macah_push(s, p->element);
-  if (p->phase == 0 || last) macah_unlock(&s->send_lock);
+  if (p->phase == 0 || last) macah_unlock(&s->sender);
   if (last) owe(p);
 }
 

@@ -1,12 +1,13 @@
-/* Streams as the host sees them. The protocol is in channel.h. */
+/* Streams as the host sees them: what is not done by the fast way in macah.h. The protocol is in channel.h. */
 #define _GNU_SOURCE
-#include "macah.h"
-
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "channel.h"
+#include "host.h"
+
+__thread struct macah_thread macah_me;
 
 void macah_die(const char *format, ...) {
   va_list arguments;
@@ -18,93 +19,110 @@ void macah_die(const char *format, ...) {
   abort();
 }
 
-static void check(const macah_stream *s, const char *what) {
+void macah_check(const macah_stream *s, const char *what) {
   if (!s) macah_die("%s: the stream is null", what);
-  uint32_t magic = atomic_load_explicit(&s->magic, memory_order_relaxed);
+  uint32_t magic = __atomic_load_n(&s->magic, __ATOMIC_RELAXED);
   if (magic == MACAH_LIVE) return;
   macah_die(magic == MACAH_FREED ? "%s: the stream has been freed" : "%s: this is not a stream", what);
 }
 
-static size_t stream_size(size_t element_size, size_t depth) { return sizeof(macah_stream) + element_size * depth; }
+static size_t stream_size(const macah_stream *s) { return sizeof *s + s->element_size * (s->mask + 1); }
 
-macah_stream *macah_stream_create(size_t element_size, size_t depth) {
+macah_stream *macah_stream_create(size_t element_size, size_t depth, const char *layout, const char *file, int line) {
   if (depth == 0) macah_die("pstream_create: a stream must hold at least one element");
-  if (element_size && depth > (SIZE_MAX / 2 - sizeof(macah_stream)) / element_size)
+  if (depth > SIZE_MAX / 8 / (element_size + 1))
     macah_die("pstream_create: %zu elements of %zu bytes are too many", depth, element_size);
-  macah_stream *s = macah_allocate(stream_size(element_size, depth));
-  s->element_size = element_size;
-  s->depth = depth;
-  atomic_store(&s->magic, MACAH_LIVE);
+  macah_stream head = {.element_size = element_size, .depth = depth};
+  head.mask = depth == 1 ? 0 : UINT64_MAX >> __builtin_clzll(depth - 1);
+  macah_stream *s = macah_allocate(stream_size(&head));
+  *s = head;
+  s->about = malloc(sizeof *s->about);
+  if (!s->about) macah_die("out of memory");
+  *s->about = (struct macah_about){.file = file, .line = line, .layout = layout};
+  macah_store(&s->magic, MACAH_LIVE);
   return s;
 }
 
-void macah_stream_free(macah_stream *s) {
+void macah_free(void *stream) {
+  macah_stream *s = stream;
   if (!s) return;
-  check(s, "pstream_free");
-  atomic_store(&s->magic, MACAH_FREED);
-  macah_notify(s, &s->readable, INT_MAX); /* who still waits is told instead of hanging */
-  macah_ring(&s->writable, INT_MAX);
-  macah_release(s, stream_size(s->element_size, s->depth));
+  macah_check(s, "pstream_free");
+  macah_store(&s->magic, MACAH_FREED);
+  macah_disown(&s->sender); /* and wait for who still is at work there */
+  macah_disown(&s->receiver);
+  macah_notify(s, &s->readable, UINT_MAX); /* who still waits is told instead of hanging */
+  macah_ring(&s->writable, UINT_MAX);
+  free(s->about);
+  macah_release(s, stream_size(s));
 }
+
+void macah_stream_wake(struct macah_bell *bell) { macah_ring(bell, 1); }
 
 static int must_wait_to_send(const macah_stream *s) { return macah_is_full(s); }
 
-static int must_wait_to_receive(const macah_stream *s) { return macah_is_empty(s) && !atomic_load(&s->closed); }
+static int must_wait_to_receive(const macah_stream *s) { return macah_is_empty(s) && !macah_load(&s->closed); }
+
+static int processors(void) {
+  static int known;
+  cpu_set_t set;
+  if (!known) known = sched_getaffinity(0, sizeof set, &set) ? 2 : CPU_COUNT(&set);
+  return known;
+}
 
 static void await(macah_stream *s, struct macah_bell *bell, int (*must_wait)(const macah_stream *), const char *what) {
-  for (int spins = 0; spins < MACAH_SPINS; spins++)
+  if (processors() > 1)
+    for (int spins = 0; spins < MACAH_SPINS; spins++) {
+      if (!must_wait(s)) return;
+      macah_pause();
+    }
+  do {
+    uint32_t rings = macah_load(&bell->rings);
+    macah_add(&bell->sleepers, 1);
+    macah_fence();
     if (!must_wait(s)) return;
-  atomic_fetch_add(&bell->sleepers, 1);
-  uint32_t rings = atomic_load(&bell->rings);
-  while (must_wait(s) && atomic_load(&s->magic) == MACAH_LIVE) {
-    atomic_fetch_add(&macah_arena->blocked, 1);
     macah_futex_wait(&bell->rings, rings, NULL);
-    atomic_fetch_sub(&macah_arena->blocked, 1);
-    rings = atomic_load(&bell->rings);
-  }
-  check(s, what);
-  atomic_fetch_sub(&bell->sleepers, 1);
+  } while (macah_load(&s->magic) == MACAH_LIVE && must_wait(s));
+  macah_check(s, what);
 }
 
 static int send_now(macah_stream *s, const void *element) {
-  macah_lock(&s->send_lock);
+  macah_take(s, &s->sender);
+  if (macah_load(&s->closed)) macah_die("send: the stream has been closed");
   int possible = !macah_is_full(s);
-  if (possible) macah_push(s, element);
-  macah_unlock(&s->send_lock);
-  if (possible) macah_notify(s, &s->readable, 1);
+  if (possible) {
+    macah_push(s, element);
+    macah_notify(s, &s->readable, 1);
+  }
+  macah_unlock(&s->sender);
   return possible;
 }
 
 static int receive_now(macah_stream *s, void *element) {
-  macah_lock(&s->receive_lock);
+  macah_take(s, &s->receiver);
   int possible = !macah_is_empty(s);
-  if (possible) macah_pop(s, element);
-  macah_unlock(&s->receive_lock);
-  if (possible) macah_notify(s, &s->writable, 1);
+  if (possible) {
+    macah_pop(s, element);
+    macah_notify(s, &s->writable, 1);
+  }
+  macah_unlock(&s->receiver);
   return possible;
 }
 
-static void refuse_closed(macah_stream *s) {
-  if (atomic_load(&s->closed)) macah_die("send: the stream has been closed");
+void macah_stream_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
+  (void)file, (void)line, (void)text;
+  macah_check(s, "send");
+  while (!send_now(s, element)) await(s, &s->writable, must_wait_to_send, "send");
 }
 
-void macah_send(macah_stream *s, const void *element) {
-  check(s, "send");
-  for (;;) {
-    refuse_closed(s);
-    if (send_now(s, element)) return;
-    await(s, &s->writable, must_wait_to_send, "send");
-  }
-}
-
-int macah_try_send(macah_stream *s, const void *element) {
-  check(s, "send");
-  refuse_closed(s);
+int macah_stream_try_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
+  (void)file, (void)line, (void)text;
+  macah_check(s, "send");
   return send_now(s, element);
 }
 
-int macah_receive(macah_stream *s, void *element) {
-  check(s, "receive");
+int macah_stream_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
+  (void)file, (void)line, (void)text;
+  macah_check(s, "receive");
   for (;;) {
     if (receive_now(s, element)) return 1;
     if (macah_is_ended(s)) return 0;
@@ -112,27 +130,30 @@ int macah_receive(macah_stream *s, void *element) {
   }
 }
 
-int macah_try_receive(macah_stream *s, void *element) {
-  check(s, "receive");
+int macah_stream_try_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
+  (void)file, (void)line, (void)text;
+  macah_check(s, "receive");
   return !macah_is_empty(s) && receive_now(s, element);
 }
 
-void macah_close(macah_stream *s) {
-  check(s, "pstream_close");
+void macah_close(void *stream) {
+  macah_stream *s = stream;
+  macah_check(s, "pstream_close");
+  macah_disown(&s->sender); /* so that sends look whether it is closed */
   macah_shut(s);
 }
 
-int macah_ended(macah_stream *s) {
-  check(s, "pstream_ended");
-  return macah_is_ended(s);
+int macah_ended(void *stream) {
+  macah_check(stream, "pstream_ended");
+  return macah_is_ended(stream);
 }
 
-int macah_empty(macah_stream *s) {
-  check(s, "pstream_empty");
-  return macah_is_empty(s);
+int macah_empty(void *stream) {
+  macah_check(stream, "pstream_empty");
+  return macah_is_empty(stream);
 }
 
-int macah_full(macah_stream *s) {
-  check(s, "pstream_full");
-  return macah_is_full(s);
+int macah_full(void *stream) {
+  macah_check(stream, "pstream_full");
+  return macah_is_full(stream);
 }

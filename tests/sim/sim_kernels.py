@@ -10,6 +10,18 @@ from pathlib import Path
 from backend.dfg import DFG, Const, Memory, Node, Place, StreamPort, Word
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image
 
+HEAD = """\
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <macah.h>
+#define CREATE(size, depth) macah_stream_create(size, depth, "", MACAH_HERE)
+#define SEND(s, ...) macah_stream_send(s, __VA_ARGS__, MACAH_HERE, #s)
+#define TRY_SEND(s, ...) macah_stream_try_send(s, __VA_ARGS__, MACAH_HERE, #s)
+#define RECEIVE(s, element) macah_stream_receive(s, element, MACAH_HERE, #s)
+#define TRY_RECEIVE(s, element) macah_stream_try_receive(s, element, MACAH_HERE, #s)
+#define SPAWN(s, body, frame, size, writes) macah_spawn(s, #body, body, frame, size, writes)
+"""
 WARNINGS = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function")
 INT = (Word(0, 4, True),)
 
@@ -154,7 +166,7 @@ def build(host: str, designs: Sequence[Hand], directory: Path) -> Path:
     if designs:
         sources += [str(s) for s in build_image(designs, directory).sources]
     program, executable = directory / "host.c", directory / "host"
-    program.write_text("#include <macah.h>\n#include <stdio.h>\n#include <stdlib.h>\n" + host)
+    program.write_text(HEAD + host)
     subprocess.run(
         ["cc", *WARNINGS, *RUNTIME_FLAGS, str(program), *sources, "-o", str(executable)], check=True
     )

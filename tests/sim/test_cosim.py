@@ -29,22 +29,22 @@ FEED = """
 struct feed { macah_stream *s; int n; };
 static void feed(void *frame) {
   struct feed *f = frame;
-  for (int i = 1; i <= f->n; i++) macah_send(f->s, &i);
+  for (int i = 1; i <= f->n; i++) SEND(f->s, &i);
 }
 static macah_stream *source(int n, int depth) {
-  macah_stream *s = macah_stream_create(sizeof(int), depth);
+  macah_stream *s = CREATE(sizeof(int), depth);
   struct feed f = {s, n};
-  macah_spawn(s, feed, &f, sizeof f, 0);
+  SPAWN(s, feed, &f, sizeof f, 0);
   return s;
 }
 static unsigned scaled(int n, int factor, long long *total) {
-  macah_stream *in = source(n, 16), *out = macah_stream_create(sizeof(int), n), *const streams[] = {in, out};
+  macah_stream *in = source(n, 16), *out = CREATE(sizeof(int), n), *const streams[] = {in, out};
   uint32_t live_in[] = {n, factor}, live_out[1];
   macah_run_kernel(0, live_in, live_out, streams, NULL);
   *total = 0;
-  for (int x; macah_try_receive(out, &x);) *total += x;
+  for (int x; TRY_RECEIVE(out, &x);) *total += x;
   macah_reader_join(in);
-  macah_stream_free(out);
+  macah_free(out);
   return live_out[0];
 }
 """
@@ -97,8 +97,8 @@ def test_two_threads_in_one_kernel_have_a_simulator_each(program: Builder) -> No
     int main(void) {
       pthread_t other;
       int one = 1;
-      for (int i = 0; i < 2; i++) ring[i] = macah_stream_create(4, 4);
-      macah_send(ring[0], &one);
+      for (int i = 0; i < 2; i++) ring[i] = CREATE(4, 4);
+      SEND(ring[0], &one);
       pthread_create(&other, NULL, turn, ring);
       uint32_t *mine = turn(NULL), *its;
       pthread_join(other, (void **)&its);
@@ -116,14 +116,14 @@ def test_elements_are_cut_into_words_and_joined(program: Builder) -> None:
     main = """
     struct wide { unsigned a; signed char b; int : 24; short c; };
     int main(void) {
-      macah_stream *in = macah_stream_create(sizeof(struct wide), 4);
-      macah_stream *out = macah_stream_create(sizeof(struct wide), 4);
-      for (int i = 0; i < 4; i++) macah_send(in, &(struct wide){4000000000u + i, -i, 300 - i});
+      macah_stream *in = CREATE(sizeof(struct wide), 4);
+      macah_stream *out = CREATE(sizeof(struct wide), 4);
+      for (int i = 0; i < 4; i++) SEND(in, &(struct wide){4000000000u + i, -i, 300 - i});
       uint32_t live_in[] = {9, 3}, live_out[1];
       macah_run_kernel(0, live_in, live_out, (macah_stream *[]){in, out}, NULL);
       struct wide w;
-      while (macah_try_receive(out, &w)) printf("%u %d %d\\n", w.a, w.b, w.c);
-      macah_try_receive(in, &w);
+      while (TRY_RECEIVE(out, &w)) printf("%u %d %d\\n", w.a, w.b, w.c);
+      TRY_RECEIVE(in, &w);
       printf("%u %d %d; %d %d", w.a, w.b, w.c, macah_empty(in), (int)live_out[0]);
     }"""
     done = run(program(main, scale(STRUCT, 12)))
@@ -135,11 +135,11 @@ def test_elements_are_cut_into_words_and_joined(program: Builder) -> None:
 
 def test_a_kernel_takes_nothing_beyond_what_it_received(program: Builder) -> None:
     main = """int main(void) {
-      macah_stream *in = macah_stream_create(4, 16), *out = macah_stream_create(4, 16);
-      for (int i = 0; i < 16; i++) macah_send(in, &i);
+      macah_stream *in = CREATE(4, 16), *out = CREATE(4, 16);
+      for (int i = 0; i < 16; i++) SEND(in, &i);
       uint32_t live_in[] = {10, 1}, live_out[1];
       macah_run_kernel(0, live_in, live_out, (macah_stream *[]){in, out}, NULL);
-      for (int x; macah_try_receive(in, &x);) printf("%d ", x);
+      for (int x; TRY_RECEIVE(in, &x);) printf("%d ", x);
     }"""
     assert run(program(main, scale())).stdout == "10 11 12 13 14 15 "
 
@@ -147,11 +147,11 @@ def test_a_kernel_takes_nothing_beyond_what_it_received(program: Builder) -> Non
 def test_the_end_of_a_stream_goes_through_a_kernel(program: Builder) -> None:
     main = """int main(void) {
       for (int n = 0; n < 3; n++) {
-        macah_stream *in = macah_stream_create(4, 2), *out = macah_stream_create(4, 2);
-        for (int i = 0; i < n; i++) macah_send(in, &i);
+        macah_stream *in = CREATE(4, 2), *out = CREATE(4, 2);
+        for (int i = 0; i < n; i++) SEND(in, &i);
         macah_close(in);
         macah_run_kernel(0, NULL, NULL, (macah_stream *[]){in, out}, NULL);
-        for (int x; macah_receive(out, &x);) printf("%d ", x);
+        for (int x; RECEIVE(out, &x);) printf("%d ", x);
         printf("%d.", macah_ended(out));
       }
     }"""
@@ -160,7 +160,7 @@ def test_the_end_of_a_stream_goes_through_a_kernel(program: Builder) -> None:
 
 def test_a_failing_assertion_aborts_with_its_place(program: Builder) -> None:
     main = """int main(void) {
-      macah_stream *in = source(20, 4), *out = macah_stream_create(4, 64);
+      macah_stream *in = source(20, 4), *out = CREATE(4, 64);
       macah_run_kernel(0, NULL, NULL, (macah_stream *[]){in, out}, NULL);
       printf("not reached");
     }"""
@@ -175,18 +175,18 @@ def test_polls_back_off_instead_of_burning_cycles(program: Builder) -> None:
     static void late(void *frame) {
       usleep(300000);
       int x = 7;
-      macah_send(*(macah_stream **)frame, &x);
+      SEND(*(macah_stream **)frame, &x);
     }
     int main(void) {
-      macah_stream *in = macah_stream_create(4, 1), *out = macah_stream_create(4, 1);
+      macah_stream *in = CREATE(4, 1), *out = CREATE(4, 1);
       uint32_t live_out[2];
       int x = 1;
-      macah_send(in, &x); /* so that the simulator is there when the time counts */
+      SEND(in, &x); /* so that the simulator is there when the time counts */
       macah_run_kernel(0, NULL, live_out, (macah_stream *[]){in, out}, NULL);
-      macah_receive(out, &x);
-      macah_spawn(in, late, &in, sizeof in, 0);
+      RECEIVE(out, &x);
+      SPAWN(in, late, &in, sizeof in, 0);
       macah_run_kernel(0, NULL, live_out, (macah_stream *[]){in, out}, NULL);
-      macah_receive(out, &x);
+      RECEIVE(out, &x);
       printf("%d %u %u", x, live_out[0], live_out[1]);
     }"""
     x, y, polls = map(int, run(program(main, poll())).stdout.split())
@@ -245,18 +245,18 @@ def test_two_readers_of_one_stream_share_its_elements(program: Builder) -> None:
     static macah_stream *in, *out;
     static long long rest;
     static void *steal(void *argument) {
-      for (int i = 0, x; i < N / 2; i++) { macah_receive(in, &x); rest += x; }
+      for (int i = 0, x; i < N / 2; i++) { RECEIVE(in, &x); rest += x; }
       return argument;
     }
     int main(void) {
       pthread_t thief;
-      in = source(N, 16), out = macah_stream_create(4, N);
+      in = source(N, 16), out = CREATE(4, N);
       pthread_create(&thief, NULL, steal, NULL);
       uint32_t live_in[] = {N / 2, 1}, live_out[1];
       macah_run_kernel(0, live_in, live_out, (macah_stream *[]){in, out}, NULL);
       pthread_join(thief, NULL);
       long long sum = rest;
-      for (int x; macah_try_receive(out, &x);) sum += x;
+      for (int x; TRY_RECEIVE(out, &x);) sum += x;
       printf("%lld %d", sum - (long long)N * (N + 1) / 2, sum - rest == live_out[0]);
     }"""
     assert run(program(FEED + main, scale())).stdout == "0 1"
@@ -268,14 +268,14 @@ def test_fork_gives_the_child_streams_and_simulators_of_its_own(program: Builder
     #include <unistd.h>
     int main(void) {
       long long t;
-      macah_stream *s = macah_stream_create(4, 8);
+      macah_stream *s = CREATE(4, 8);
       int x = 1, status;
-      macah_send(s, &x);
+      SEND(s, &x);
       scaled(3, 1, &t);
       pid_t child = fork();
-      for (int i = 0; i < 3; i++) macah_send(s, &(int){child ? 2 : 3});
+      for (int i = 0; i < 3; i++) SEND(s, &(int){child ? 2 : 3});
       unsigned sum = scaled(10, 2, &t);
-      for (x = 0; macah_try_receive(s, &x);) sum += x;
+      for (x = 0; TRY_RECEIVE(s, &x);) sum += x;
       if (!child) _exit((int)(sum + t));
       wait(&status);
       printf("%d %d", (int)(sum + t), WEXITSTATUS(status));

@@ -20,9 +20,9 @@ HOST = """
 #include <unistd.h>
 int main(int argc, char **argv) {
   (void)argv;
-  macah_stream *in = macah_stream_create(4, 4), *out = macah_stream_create(4, 4);
+  macah_stream *in = CREATE(4, 4), *out = CREATE(4, 4);
   int x = 5;
-  macah_send(in, &x);
+  SEND(in, &x);
   if (argc > 1) macah_close(in);
   macah_run_kernel(0, NULL, NULL, (macah_stream *[]){in, out}, NULL); /* waits for ever unless closed */
   write(1, "idle", 4);

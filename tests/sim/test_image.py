@@ -42,7 +42,7 @@ def test_the_bench_compiles_without_warnings(tmp_path: Path) -> None:
 
 def test_what_the_simulator_says_at_its_end_is_quoted(tmp_path: Path) -> None:
     host = """int main(void) {
-      macah_stream *in = macah_stream_create(8, 4), *out = macah_stream_create(4, 4);
+      macah_stream *in = CREATE(8, 4), *out = CREATE(4, 4);
       uint32_t live_in[2] = {1, 1}, live_out[1];
       macah_run_kernel(0, live_in, live_out, (macah_stream *[]){in, out}, NULL);
     }"""

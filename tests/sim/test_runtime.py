@@ -19,15 +19,15 @@ def output(host: str, directory: Path) -> str:
 def test_exactly_depth_elements_fit_in_order(tmp_path: Path) -> None:
     host = """int main(void) {
       for (int depth = 1; depth < 6; depth++) {
-        macah_stream *s = macah_stream_create(sizeof(short), depth);
+        macah_stream *s = CREATE(sizeof(short), depth);
         for (int round = 0; round < 3; round++) {
           short n = 0, x, expected = 0;
-          while (macah_try_send(s, &n)) n++;
+          while (TRY_SEND(s, &n)) n++;
           printf("%d%c", n, macah_full(s) ? ' ' : '!');
-          while (macah_try_receive(s, &x)) if (x != expected++) return 1;
+          while (TRY_RECEIVE(s, &x)) if (x != expected++) return 1;
           if (expected != n || !macah_empty(s)) return 2;
         }
-        macah_stream_free(s);
+        macah_free(s);
       }
     }"""
     assert output(host, tmp_path).split() == [str(d) for d in range(1, 6) for _ in range(3)]
@@ -35,15 +35,15 @@ def test_exactly_depth_elements_fit_in_order(tmp_path: Path) -> None:
 
 def test_what_does_not_happen_leaves_the_variable(tmp_path: Path) -> None:
     host = """int main(void) {
-      macah_stream *s = macah_stream_create(4, 2);
+      macah_stream *s = CREATE(4, 2);
       int x = 7, y = 8;
-      printf("%d", macah_try_receive(s, &x));
-      printf("%d", macah_try_send(s, &y) && macah_try_send(s, &y) && !macah_try_send(s, &x));
+      printf("%d", TRY_RECEIVE(s, &x));
+      printf("%d", TRY_SEND(s, &y) && TRY_SEND(s, &y) && !TRY_SEND(s, &x));
       macah_close(s);
       macah_close(s);
       printf("%d", macah_ended(s));
-      printf("%d%d", macah_receive(s, &y), macah_receive(s, &y));
-      printf("%d%d%d%d ", macah_ended(s), macah_receive(s, &x), macah_try_receive(s, &x), macah_empty(s));
+      printf("%d%d", RECEIVE(s, &y), RECEIVE(s, &y));
+      printf("%d%d%d%d ", macah_ended(s), RECEIVE(s, &x), TRY_RECEIVE(s, &x), macah_empty(s));
       printf("%d %d", x, y);
     }"""
     assert output(host, tmp_path) == "010111001 7 8"
@@ -62,14 +62,14 @@ def test_many_senders_and_receivers_lose_and_double_nothing(tmp_path: Path, dept
       struct element e = {{.from = (int)(size_t)me}};
       for (e.number = 0; e.number < N; e.number++) {{
         memset(e.rest, e.number, sizeof e.rest);
-        if (e.number % 7) macah_send(s, &e); else while (!macah_try_send(s, &e)) continue;
+        if (e.number % 7) SEND(s, &e); else while (!TRY_SEND(s, &e)) continue;
       }}
       return NULL;
     }}
     static void *receiver(void *unused) {{
       int last[SIDES];
       for (int i = 0; i < SIDES; i++) last[i] = -1;
-      for (struct element e; macah_receive(s, &e);) {{
+      for (struct element e; RECEIVE(s, &e);) {{
         if (e.number <= last[e.from] || e.rest[20] != (char)e.number || e.rest[0] != e.rest[20]) exit(1);
         last[e.from] = e.number;
         __atomic_fetch_add(&seen[e.from * N + e.number], 1, __ATOMIC_RELAXED);
@@ -78,7 +78,7 @@ def test_many_senders_and_receivers_lose_and_double_nothing(tmp_path: Path, dept
     }}
     int main(void) {{
       pthread_t out[SIDES], in[SIDES];
-      s = macah_stream_create(sizeof(struct element), {depth});
+      s = CREATE(sizeof(struct element), {depth});
       for (int i = 0; i < SIDES; i++) pthread_create(&out[i], NULL, sender, (void *)(size_t)i);
       for (int i = 0; i < SIDES; i++) pthread_create(&in[i], NULL, receiver, NULL);
       for (int i = 0; i < SIDES; i++) pthread_join(out[i], NULL);
@@ -94,22 +94,22 @@ def test_accessors_get_a_copy_of_their_arguments(tmp_path: Path) -> None:
     struct frame { macah_stream *s; int *data, n; };
     static void read_out(void *v) {
       struct frame *f = v;
-      for (int i = 0; i < f->n; i++) macah_send(f->s, &f->data[i]);
+      for (int i = 0; i < f->n; i++) SEND(f->s, &f->data[i]);
       macah_close(f->s);
     }
     static void write_in(void *v) {
       struct frame *f = v;
-      while (macah_receive(f->s, f->data)) f->data++;
+      while (RECEIVE(f->s, f->data)) f->data++;
     }
     int main(void) {
       int from[100], to[100] = {0}, x;
       for (int i = 0; i < 100; i++) from[i] = i * i;
-      struct frame f = {macah_stream_create(4, 3), from, 100};
+      struct frame f = {CREATE(4, 3), from, 100};
       macah_stream *in = f.s;
-      macah_spawn(in, read_out, &f, sizeof f, 0);
-      f.s = macah_stream_create(4, 3), f.data = to;
-      macah_spawn(f.s, write_in, &f, sizeof f, 1);
-      while (macah_receive(in, &x)) macah_send(f.s, &x);
+      SPAWN(in, read_out, &f, sizeof f, 0);
+      f.s = CREATE(4, 3), f.data = to;
+      SPAWN(f.s, write_in, &f, sizeof f, 1);
+      while (RECEIVE(in, &x)) SEND(f.s, &x);
       macah_reader_join(in);
       macah_writer_join(f.s);
       for (int i = 0; i < 100; i++) if (to[i] != i * i) return 1;
@@ -120,20 +120,20 @@ def test_accessors_get_a_copy_of_their_arguments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("macah_send(NULL, &x);", "send: the stream is null"),
-        ("macah_receive(NULL, &x);", "receive: the stream is null"),
+        ("SEND(NULL, &x);", "send: the stream is null"),
+        ("RECEIVE(NULL, &x);", "receive: the stream is null"),
         ("macah_close(NULL);", "pstream_close: the stream is null"),
-        ("macah_send((macah_stream *)zeros, &x);", "send: this is not a stream"),
-        ("macah_close(s); macah_send(s, &x);", "send: the stream has been closed"),
+        ("SEND((macah_stream *)zeros, &x);", "send: this is not a stream"),
+        ("macah_close(s); SEND(s, &x);", "send: the stream has been closed"),
         ("macah_reader_join(s);", "mem_reader_join: the stream was not made by mem_reader_spawn"),
-        ("macah_stream_create(4, 0);", "pstream_create: a stream must hold at least one element"),
+        ("CREATE(4, 0);", "pstream_create: a stream must hold at least one element"),
     ],
 )
 def test_misuse_is_reported_and_aborts(tmp_path: Path, body: str, message: str) -> None:
     host = f"""int main(void) {{
       static _Alignas(64) char zeros[512];
       static int x;
-      macah_stream *s = macah_stream_create(4, 1);
+      macah_stream *s = CREATE(4, 1);
       (void)s, (void)zeros, (void)x;
       {body}
     }}"""
@@ -142,7 +142,7 @@ def test_misuse_is_reported_and_aborts(tmp_path: Path, body: str, message: str) 
 
 
 def test_freeing_null_is_allowed(tmp_path: Path) -> None:
-    assert output("int main(void) { macah_stream_free(NULL); }", tmp_path) == ""
+    assert output("int main(void) { macah_free(NULL); }", tmp_path) == ""
 
 
 def test_the_header_is_valid_in_strict_c_and_cplusplus(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+/* Who uses an end of a stream without its lock.
+ *
+ * The first thread that uses an end becomes its owner and needs no atomic operation from then on (macah.h). When
+ * another thread wants the end, it takes it away and waits until the owner is not busy: a barrier in all threads
+ * (membarrier) makes sure that either the owner sees that it lost the end, or the other that it is busy. After
+ * some transfers, or where the system has no such barrier, nobody owns the end and all use the lock.
+ */
+#define _GNU_SOURCE
+#include <linux/membarrier.h>
+#include <pthread.h>
+
+#include "host.h"
+
+enum { TRANSFERS = 16 };
+
+static const char nobody;
+static int has_barrier;
+
+static void register_barrier(void) {
+  has_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+__attribute__((constructor(101))) static void prepare(void) {
+  register_barrier();
+  pthread_atfork(NULL, NULL, register_barrier);
+}
+
+void macah_fence(void) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (has_barrier) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+/* With the lock, and if the owner is another thread. */
+static void take_away(struct macah_end *end) {
+  macah_store(&end->owner, &nobody);
+  macah_fence();
+  while (__atomic_load_n(&end->busy, __ATOMIC_ACQUIRE)) sched_yield();
+  end->transfers++;
+}
+
+void macah_take(macah_stream *s, struct macah_end *end) {
+  macah_lock(end);
+  const void *owner = __atomic_load_n(&end->owner, __ATOMIC_RELAXED);
+  if (owner == &macah_me || owner == &nobody) return;
+  if (owner) take_away(end);
+  int own = has_barrier && end->transfers < TRANSFERS && !(end == &s->sender && macah_load(&s->closed));
+  __atomic_store_n(&end->owner, own ? (const void *)&macah_me : &nobody, __ATOMIC_RELEASE);
+}
+
+void macah_disown(struct macah_end *end) {
+  macah_lock(end);
+  const void *owner = __atomic_load_n(&end->owner, __ATOMIC_RELAXED);
+  macah_store(&end->owner, &nobody);
+  if (owner != &macah_me && owner != &nobody && owner) take_away(end);
+  macah_unlock(end);
+}
