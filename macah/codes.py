@@ -130,4 +130,14 @@ CODES: dict[str, Code] = {
     "architecture-file": _tool("an architecture description is missing or wrong"),
     # Warnings.
     "not-mappable": _warning("a kernel runs as C, but could not run on an accelerator", "default"),
+    "unchecked-transfer": _warning("nobody looks whether a non-blocking operation happened", "all"),
+    "stream-not-created": _warning("a stream is used, but nothing ever creates it", "default"),
+    "stream-one-end": _warning("a stream that nothing sends to, or nothing receives from", "all"),
+    "stream-deadlock": _warning("a kernel may wait for what only its own send can bring", "default"),
+    "close-by-receiver": _warning("a stream is closed where it is received from", "all"),
+    "send-after-close": _warning("a send to a stream that has been closed", "default"),
+    "ended-loop": _warning("a loop asks at the wrong moment whether a stream has ended", "default"),
+    "vacated-element": _warning("an element is read that a shift has vacated", "default"),
+    "memory-size": _warning("a kernel's arrays are too large for the architecture", "default"),
+    "macah-pragma": _warning("a #pragma macah without effect", "default"),
 }

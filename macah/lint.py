@@ -1,0 +1,65 @@
+"""Warnings: what compiles, but is hardly what was meant. Each analysis has a file of its own, `lint_….py`.
+
+All look at the whole syntax tree or at a lowered kernel, and prefer silence to a false alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from pycparser import c_ast
+
+from arch.fabric import Fabric
+from macah.diagnostic import Diagnostic
+from macah.lint_close import sends_after_close
+from macah.lint_deadlock import deadlocks
+from macah.lint_ended import ended_loops
+from macah.lint_kernels import kernel_warnings
+from macah.lint_names import Names
+from macah.lint_pragmas import stray_pragmas
+from macah.lint_streams import lonely_streams
+from macah.lint_threads import Threads
+from macah.lint_transfers import unchecked_transfers
+from macah.parser import deep_recursion
+from macah.program import Program, walk
+from macah.syntax import KernelBlock, Receive, Send, StreamType
+
+_MACAH = (KernelBlock, Receive, Send, StreamType, c_ast.Pragma)
+
+
+def warnings(
+    program: Program,
+    adpc: Mapping[str, int] | None = None,
+    fabric: Fabric | None = None,
+    ordered: Sequence[str] = (),
+) -> tuple[Diagnostic, ...]:
+    """What may be a mistake in a program, in the order of the text.
+
+    `fabric`: an accelerator whose memories the kernels' arrays shall fit. `ordered`: kernels whose operations
+    on different streams keep their order, `*` for all.
+    """
+    if not any(isinstance(node, _MACAH) for node in walk(program.unit)):
+        return ()
+    with deep_recursion():
+        found = {(d.message, d.where): d for d in _all(program, adpc or {}, fabric, ordered)}
+    return tuple(sorted((replace(d, severity="warning") for d in found.values()), key=_position))
+
+
+def _all(
+    program: Program, adpc: Mapping[str, int], fabric: Fabric | None, ordered: Sequence[str]
+) -> Iterator[Diagnostic]:
+    names = Names(program.unit)
+    yield from unchecked_transfers(program, names)
+    yield from sends_after_close(program, names)
+    yield from ended_loops(program, names)
+    yield from stray_pragmas(program)
+    threads = Threads(program, names)
+    yield from lonely_streams(threads)
+    yield from deadlocks(threads, ordered)
+    yield from kernel_warnings(program, adpc, fabric)
+
+
+def _position(found: Diagnostic) -> tuple[str, int, int, str]:
+    where = found.where
+    return (where.file, where.line, where.column, found.message) if where else ("", 0, 0, found.message)

@@ -1,0 +1,101 @@
+"""Kernels that may wait for data that only what they have not sent yet can bring.
+
+A kernel's loop is pipelined, and operations on different streams may change places: a receive can stand
+before a send that comes first in the program, and while it waits nothing is sent. If what is sent there
+leads, through other threads, to what is received here, nobody goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from macah.diagnostic import Diagnostic, Note
+from macah.lint_events import Entry, Event, Thread
+from macah.lint_names import spelled
+from macah.lint_threads import Threads
+from macah.lint_values import Site
+from macah.program import place_of
+
+Step = tuple[Event, Event]
+"""A receive, and a send that a thread may come to behind it."""
+
+
+def deadlocks(threads: Threads, ordered: Sequence[str] = ()) -> Iterator[Diagnostic]:
+    """A warning at each such receive. `ordered`: kernels that keep the order of operations, or `*`."""
+    sites = {id(site.node): site for site in threads.program.kernels}
+    steps = _steps(threads.events)
+    found: set[tuple[int, int]] = set()
+    for send, receive in _risky(threads.events):
+        assert send.entry is not None
+        kernel = sites[id(send.entry.node)]
+        key = (id(receive.node), id(send.node))
+        if key in found or kernel.ordered or {"*", kernel.name} & {*ordered}:
+            continue
+        way = _way(send, receive, steps)
+        if way is not None:
+            found.add(key)
+            yield _warning(kernel.name, send, receive, way)
+
+
+def _risky(events: list[Event]) -> Iterator[Step]:
+    """The sends of kernels, each with the blocking receives of the same kernel that may overtake it."""
+    kernels: dict[Entry, list[Event]] = {}
+    for event in events:
+        if event.entry is not None and event.site is not None:
+            kernels.setdefault(event.entry, []).append(event)
+    for inside in kernels.values():
+        for receive in inside:
+            if receive.kind == "receive" and receive.node.worked is None:
+                sends = [e for e in inside if e.kind == "send" and e.site is not receive.site]
+                yield from ((send, receive) for send in sends if send.leads_to(receive))
+
+
+def _steps(events: list[Event]) -> dict[Site, list[Step]]:
+    """What each thread may do behind receiving from a stream, by that stream."""
+    steps: dict[Site, list[Step]] = {}
+    seen: set[tuple[Thread, Any, Any]] = set()
+    threads: dict[Thread, list[Event]] = {}
+    for event in events:
+        if event.site is not None and event.kind in ("send", "receive"):
+            threads.setdefault(event.thread, []).append(event)
+    for thread, own in threads.items():
+        sends = [e for e in own if e.kind == "send"]
+        for receive in (e for e in own if e.kind == "receive"):
+            for send in sends:
+                key = (thread, receive.site, send.site)
+                if key not in seen and receive.leads_to(send) and receive.site is not None:
+                    seen.add(key)
+                    steps.setdefault(receive.site, []).append((receive, send))
+    return steps
+
+
+def _way(send: Event, receive: Event, steps: dict[Site, list[Step]]) -> list[Step] | None:
+    """The shortest way from what a kernel sends to what it receives, through other threads."""
+    assert send.site is not None
+    waiting: list[tuple[Site, list[Step]]] = [(send.site, [])]
+    seen = {send.site}
+    for site, way in waiting:
+        if site is receive.site:
+            return way
+        for step in steps.get(site, ()):
+            after = step[1].site
+            if step[0].thread is not send.thread and after is not None and after not in seen:
+                seen.add(after)
+                waiting.append((after, [*way, step]))
+    return None
+
+
+def _warning(name: str, send: Event, receive: Event, way: list[Step]) -> Diagnostic:
+    stream = spelled(receive.stream)
+    message = f"kernel '{name}' may wait for '{stream}' forever: this can overtake a send that leads to it"
+    notes = [Note(f"the send to '{spelled(send.stream)}'", place_of(send.node))]
+    for got, sent in way:
+        who = f"'{got.thread.name}'"
+        notes.append(Note(f"{who} receives it from '{spelled(got.stream)}' here", place_of(got.node)))
+        notes.append(Note(f"and sends to '{spelled(sent.stream)}'", place_of(sent.node)))
+    hint = (
+        f"keep the order with --ordered-streams={name} or '#pragma macah ordered' before the kernel, "
+        f"or receive with 'w :: x <? {stream}', which does not wait"
+    )
+    return Diagnostic(message, place_of(receive.node), tuple(notes), hint, code="stream-deadlock")

@@ -1,0 +1,65 @@
+"""Loops that ask `pstream_ended` at a moment when the answer says nothing about the element at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pycparser import c_ast
+
+from macah.diagnostic import Diagnostic, Note
+from macah.lint_names import Names, arguments, callee, spelled
+from macah.program import Program, place_of, walk
+from macah.syntax import Receive
+
+_HINT = "use 'w :: x <? s', and where 'w' is 0 leave the loop if pstream_ended(s)"
+
+
+def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
+    """`for (x <? s; !pstream_ended(s); x <? s)`, and `while (!pstream_ended(s)) { x <? s; … }`."""
+    for node in walk(program.unit):
+        match node:
+            case c_ast.For(init=Receive(worked=None) as first, next=Receive(worked=None)):
+                if (asked := _asked(node.cond, first.stream, names)) is not None:
+                    yield _lost(asked, first)
+            case c_ast.While(stmt=body):
+                first = _first(body)
+                if isinstance(first, Receive) and first.worked is None:
+                    asked = _asked(node.cond, first.stream, names)
+                    if asked is not None and not _asks_again(body, first.stream, names):
+                        yield _stale(asked, first)
+
+
+def _lost(asked: Any, first: Receive) -> Diagnostic:
+    message = f"the last element is lost if '{spelled(first.stream)}' is closed when it is received"
+    note = Note("the stream has ended as soon as its last element is received", place_of(first))
+    return Diagnostic(message, place_of(asked), (note,), _HINT, code="ended-loop")
+
+
+def _stale(asked: Any, first: Receive) -> Diagnostic:
+    target, stream = spelled(first.target), spelled(first.stream)
+    message = f"the loop runs once too often if '{stream}' is closed after this asks"
+    note = Note(f"this then leaves '{target}' as it was", place_of(first))
+    return Diagnostic(message, place_of(asked), (note,), _HINT, code="ended-loop")
+
+
+def _first(body: Any) -> Any:
+    while isinstance(body, c_ast.Compound):
+        items = [i for i in body.block_items or () if not isinstance(i, c_ast.Decl)]
+        body = items[0] if items else None
+    return body
+
+
+def _asked(condition: Any, stream: Any, names: Names) -> Any:
+    """The `!pstream_ended(stream)` that the condition is, or has among what must hold."""
+    match condition:
+        case c_ast.BinaryOp(op="&&", left=left, right=right):
+            return _asked(left, stream, names) or _asked(right, stream, names)
+        case c_ast.UnaryOp(op="!", expr=call) if callee(call) == "pstream_ended" and arguments(call):
+            return call if names.key(arguments(call)[0]) == names.key(stream) else None
+    return None
+
+
+def _asks_again(body: Any, stream: Any, names: Names) -> bool:
+    calls = (node for node in walk(body) if callee(node) == "pstream_ended" and arguments(node))
+    return any(names.key(arguments(call)[0]) == names.key(stream) for call in calls)

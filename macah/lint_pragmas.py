@@ -1,0 +1,33 @@
+"""`#pragma macah …` that has no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pycparser import c_ast
+
+from macah.diagnostic import Diagnostic
+from macah.program import Program, is_ordering, place_of, walk
+
+
+def stray_pragmas(program: Program) -> Iterator[Diagnostic]:
+    """Those of an unknown name, and `ordered` before anything but a kernel block."""
+    used = {id(site.node) for site in program.kernels if site.ordered}
+    working = {id(pragma) for pragma, behind in _pairs(program.unit) if id(behind) in used}
+    for node in walk(program.unit):
+        if isinstance(node, c_ast.Pragma) and (node.string or "").split()[:1] == ["macah"]:
+            if not is_ordering(node):
+                message = f"unknown '#pragma {' '.join(node.string.split())}'"
+                hint = "there is one of Macah's, '#pragma macah ordered'"
+                yield Diagnostic(message, place_of(node), (), hint, code="macah-pragma")
+            elif id(node) not in working:
+                message = "'#pragma macah ordered' stands before no kernel block"
+                yield Diagnostic(message, place_of(node), code="macah-pragma")
+
+
+def _pairs(unit: Any) -> Iterator[tuple[Any, Any]]:
+    for block in walk(unit):
+        if isinstance(block, c_ast.Compound):
+            items = block.block_items or ()
+            yield from zip(items, items[1:], strict=False)
