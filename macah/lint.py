@@ -5,12 +5,13 @@ All look at the whole syntax tree or at a lowered kernel, and prefer silence to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pycparser import c_ast
 
 from arch.fabric import Fabric
+from macah import ir
 from macah.diagnostic import Diagnostic
 from macah.lint_close import sends_after_close
 from macah.lint_deadlock import deadlocks
@@ -30,24 +31,24 @@ _MACAH = (KernelBlock, Receive, Send, StreamType, c_ast.Pragma)
 
 def warnings(
     program: Program,
-    adpc: Mapping[str, int] | None = None,
+    kernels: Sequence[ir.Kernel],
     fabric: Fabric | None = None,
     ordered: Sequence[str] = (),
 ) -> tuple[Diagnostic, ...]:
     """What may be a mistake in a program, in the order of the text.
 
-    `fabric`: an accelerator whose memories the kernels' arrays shall fit. `ordered`: kernels whose operations
-    on different streams keep their order, `*` for all.
+    `kernels` are its kernels as lowered. `fabric`: an accelerator whose memories their arrays shall fit.
+    `ordered`: kernels whose operations on different streams keep their order, `*` for all.
     """
     if not any(isinstance(node, _MACAH) for node in walk(program.unit)):
         return ()
     with deep_recursion():
-        found = {(d.message, d.where): d for d in _all(program, adpc or {}, fabric, ordered)}
+        found = {(d.message, d.where): d for d in _all(program, kernels, fabric, ordered)}
     return tuple(sorted((replace(d, severity="warning") for d in found.values()), key=_position))
 
 
 def _all(
-    program: Program, adpc: Mapping[str, int], fabric: Fabric | None, ordered: Sequence[str]
+    program: Program, kernels: Sequence[ir.Kernel], fabric: Fabric | None, ordered: Sequence[str]
 ) -> Iterator[Diagnostic]:
     names = Names(program.unit)
     yield from unchecked_transfers(program, names)
@@ -57,7 +58,7 @@ def _all(
     threads = Threads(program, names)
     yield from lonely_streams(threads)
     yield from deadlocks(threads, ordered)
-    yield from kernel_warnings(program, adpc, fabric)
+    yield from kernel_warnings(kernels, fabric)
 
 
 def _position(found: Diagnostic) -> tuple[str, int, int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -10,25 +10,22 @@ from backend.mapping import DoesNotFit, Shortage
 from macah import ir
 from macah.diagnostic import Diagnostic, MacahError, Note
 from macah.lint_vacated import vacated_reads
-from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_for import unroll_for
-from macah.program import KernelSite, Program
 from macah.todfg import build_dfg
 from macah.walk import arrays_read, arrays_written, statements
 
 
-def kernel_warnings(program: Program, adpc: Mapping[str, int], fabric: Fabric | None) -> Iterator[Diagnostic]:
-    """Those of all kernels; a kernel with an error has none, as lowering tells that error."""
-    for site in program.kernels:
+def kernel_warnings(kernels: Sequence[ir.Kernel], fabric: Fabric | None) -> Iterator[Diagnostic]:
+    """Those of all kernels; a kernel that a pass refuses has none, as that is an error."""
+    for kernel in kernels:
         try:
-            kernel = lower(program, site, adpc)
             flat = unroll_for(inline_calls(kernel))
             if any(isinstance(s, ir.Shift) for s in statements(flat.body)):
                 yield from vacated_reads(flat)
             if fabric is not None and _may_be_large(flat, fabric):
-                yield from _too_large(site, kernel, fabric)
+                yield from _too_large(kernel, fabric)
         except MacahError:
             continue
 
@@ -41,7 +38,7 @@ def _may_be_large(kernel: ir.Kernel, fabric: Fabric) -> bool:
     return max(words, default=0) > max(room, default=0) or 2 * sum(words) > sum(room)
 
 
-def _too_large(site: KernelSite, kernel: ir.Kernel, fabric: Fabric) -> Iterator[Diagnostic]:
+def _too_large(kernel: ir.Kernel, fabric: Fabric) -> Iterator[Diagnostic]:
     dfg = build_dfg(optimize(kernel))
     try:
         minimum_interval(dfg, fabric)
@@ -49,6 +46,6 @@ def _too_large(site: KernelSite, kernel: ir.Kernel, fabric: Fabric) -> Iterator[
         if problem.shortage is Shortage.MEMORIES:
             places = dict.fromkeys(w for n in problem.nodes if (w := dfg.nodes[n].where) is not None)
             notes = tuple(Note("needed here", place) for place in list(places)[:4])
-            message = f"kernel '{site.name}' will not fit on {fabric.name}: {problem}"
+            message = f"kernel '{kernel.name}' will not fit on {fabric.name}: {problem}"
             hint = "stream the data in parts, or choose a larger array with --arch"
-            yield Diagnostic(message, site.where, notes, hint, code="memory-size")
+            yield Diagnostic(message, kernel.where, notes, hint, code="memory-size")
