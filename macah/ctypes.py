@@ -22,15 +22,24 @@ class Void:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer type; `rank` orders the types as C's conversion rank does."""
+    """An integer type; `rank` orders the types as C's conversion rank does.
+
+    The type of a bit-field has a `width` of its own; 0 stands for all bits of its size.
+    """
 
     name: str
     size: int
     signed: bool
     rank: int
+    width: int = 0
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name}:{self.width}" if self.width else self.name
+
+    @property
+    def precision(self) -> int:
+        """How many bits values have."""
+        return 1 if self.is_bool else self.width or 8 * self.size
 
     @property
     def bits(self) -> int:
@@ -46,16 +55,16 @@ class Integer:
         """`number` converted to this type."""
         if self.is_bool:
             return int(number != 0)
-        number &= (1 << 8 * self.size) - 1
-        return number - (1 << 8 * self.size) if self.signed and number >> (8 * self.size - 1) else number
+        number &= (1 << self.precision) - 1
+        return number - (1 << self.precision) if self.signed and number >> (self.precision - 1) else number
 
     def holds(self, other: Integer) -> bool:
         """Whether every value of `other` is a value of this type."""
         if self.is_bool or other.is_bool:
             return other.is_bool
         if self.signed == other.signed:
-            return self.size >= other.size
-        return self.signed and self.size > other.size
+            return self.precision >= other.precision
+        return self.signed and self.precision > other.precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +125,21 @@ class FunctionType:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member at `offset` bytes; `name` begins with "@" for an anonymous struct."""
+    """A member at `offset` bytes; `name` begins with "@" for an anonymous struct.
+
+    A bit-field begins at bit number `bit` of the struct, and its type has its width.
+    """
 
     name: str
     type: CType
     offset: int
     const: bool = False
-    bitfield: bool = False
+    bit: int | None = None
+
+    @property
+    def bitfield(self) -> bool:
+        """Whether it is a bit-field."""
+        return self.bit is not None
 
 
 @dataclass(slots=True, eq=False)
@@ -243,13 +260,17 @@ def align_of(ctype: CType) -> int:
 
 
 def promote(ctype: Integer) -> Integer:
-    """C's integer promotions."""
+    """C's integer promotions; gcc keeps the widths of bit-fields that are wider than `int`."""
+    if ctype.width:
+        return INT if ctype.precision < 8 * INT.size else ctype
     return ctype if ctype.rank >= INT.rank else INT
 
 
 def common_type(a: Integer, b: Integer) -> Integer:
     """C's usual arithmetic conversions."""
     a, b = promote(a), promote(b)
+    if a.width or b.width:
+        return max(a, b, key=lambda t: (t.precision, not t.signed))
     if a.signed == b.signed:
         return a if a.rank >= b.rank else b
     unsigned, signed = (b, a) if a.signed else (a, b)

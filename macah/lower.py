@@ -9,6 +9,8 @@ from macah.diagnostic import MacahError
 from macah.lower_base import Frame, assigned_names
 from macah.lower_dead import dead_after
 from macah.lower_declarations import Declarations
+from macah.lower_facts import Facts, Reconsider
+from macah.lower_scope import Scope
 from macah.lower_statements import Statements
 from macah.parser import deep_recursion
 from macah.program import KernelSite, Program
@@ -26,10 +28,21 @@ def lower(program: Program, site: KernelSite, adpc: Mapping[str, int] | None = N
 def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Kernel:
     types = Declarations(program.unit, adpc)
     scope = types.scope_at(site.function, site.node)
-    frame = Frame(site.function.decl.name, scope, assigned_names(site.node))
-    lowering = Statements(program, types, frame)
-    lowering.statement(site.node.body)
+    lowering = _repeated(program, site, types, scope)
     if lowering.errors:
         raise MacahError.of(tuple(lowering.errors))
     captured, streams = lowering.storage.captures(dead_after(site))
     return ir.Kernel(site.name, captured, streams, tuple(lowering.body), site.where, (), site.ordered)
+
+
+def _repeated(program: Program, site: KernelSite, types: Declarations, scope: Scope) -> Statements:
+    """Lowers the kernel again as long as that finds something that it should have known before."""
+    facts = Facts()
+    while True:
+        frame = Frame(site.function.decl.name, scope, assigned_names(site.node))
+        lowering = Statements(program, types, frame, facts)
+        try:
+            lowering.statement(site.node.body)
+        except Reconsider:
+            continue
+        return lowering

@@ -77,14 +77,25 @@ def convert(expr: ir.Expr, source: Integer, target: Integer) -> ir.Expr:
     if target.is_bool:
         return expr if source.is_bool else truth(expr)
     if target.bits == 64:
-        if source.bits == 64:
-            return expr
-        return apply("sext32" if source.signed else "zext32", expr, bits=64)
+        if source.bits == 32:
+            expr = apply("sext32" if source.signed else "zext32", expr, bits=64)
+        return narrowed(expr, target) if target.width and not target.holds(source) else expr
     if source.bits == 64:
         expr = apply("trunc", expr)
-    if target.size == 4 or target.holds(source):
+    if target.precision == 32 or target.holds(source):
         return expr
+    if target.width:
+        return narrowed(expr, target)
     return apply(f"{'sext' if target.signed else 'zext'}{8 * target.size}", expr)
+
+
+def narrowed(expr: ir.Expr, ctype: Integer) -> ir.Expr:
+    """A word cut to the width of a bit-field's type."""
+    bits = ctype.bits
+    if not ctype.signed:
+        return apply("and", expr, ir.Const((1 << ctype.precision) - 1, bits), bits=bits)
+    gap = ir.Const(bits - ctype.precision)
+    return apply("sar", apply("shl", expr, gap, bits=bits), gap, bits=bits)
 
 
 def index_word(expr: ir.Expr) -> ir.Expr:
@@ -97,7 +108,8 @@ def binary(op: str, a: ir.Expr, a_type: Integer, b: ir.Expr, b_type: Integer) ->
     if op in {"<<", ">>"}:
         ctype = promote(a_type)
         name = "shl" if op == "<<" else "sar" if ctype.signed else "shr"
-        return apply(name, convert(a, a_type, ctype), index_word(b), bits=ctype.bits), ctype
+        shifted = apply(name, convert(a, a_type, ctype), index_word(b), bits=ctype.bits)
+        return narrowed(shifted, ctype) if ctype.width else shifted, ctype
     common = common_type(a_type, b_type)
     signed, unsigned, swapped = _OPERATIONS[op]
     name = signed if common.signed else unsigned
@@ -106,7 +118,8 @@ def binary(op: str, a: ir.Expr, a_type: Integer, b: ir.Expr, b_type: Integer) ->
         operands = (operands[1], operands[0])
     if name in COMPARISONS:
         return apply(name, *operands), ctypes.INT
-    return apply(name, *operands, bits=common.bits), common
+    result = apply(name, *operands, bits=common.bits)
+    return narrowed(result, common) if common.width else result, common
 
 
 def unary(op: str, a: ir.Expr, a_type: Integer) -> tuple[ir.Expr, Integer]:
@@ -117,10 +130,9 @@ def unary(op: str, a: ir.Expr, a_type: Integer) -> tuple[ir.Expr, Integer]:
     a = convert(a, a_type, ctype)
     match op:
         case "-":
-            return apply("neg", a, bits=ctype.bits), ctype
+            a = apply("neg", a, bits=ctype.bits)
         case "~":
-            return apply("not", a, bits=ctype.bits), ctype
+            a = apply("not", a, bits=ctype.bits)
         case "abs" if ctype.signed:
-            return apply("abs", a, bits=ctype.bits), ctype
-        case _:
-            return a, ctype
+            a = apply("abs", a, bits=ctype.bits)
+    return narrowed(a, ctype) if ctype.width and op in {"-", "~"} else a, ctype

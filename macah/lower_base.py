@@ -14,6 +14,7 @@ from macah import ir
 from macah.ctypes import CType, Integer
 from macah.diagnostic import Diagnostic, MacahError, Note, Place
 from macah.lower_declarations import Declarations
+from macah.lower_facts import Facts
 from macah.lower_scope import FunctionName, Object, Scope
 from macah.lower_storage import Lvalue, Rvalue, Storage, Value
 from macah.program import Program, place_of, walk
@@ -60,11 +61,12 @@ class Frame:
 class Base(ABC):
     """The state of lowering one kernel; what it only declares comes with the classes built on it."""
 
-    def __init__(self, program: Program, types: Declarations, frame: Frame) -> None:
+    def __init__(self, program: Program, types: Declarations, frame: Frame, facts: Facts) -> None:
         self.program = program
         self.types = types
         self.frame = frame
-        self.storage = Storage(frame.scope)
+        self.facts = facts
+        self.storage = Storage(frame.scope, facts)
         self.body: list[ir.Stmt] = []
         self.errors: list[Diagnostic] = []
         # What local pointers point into; parameters that stand for a variable of the caller.

@@ -13,6 +13,7 @@ from macah.lower_base import type_text
 from macah.lower_operators import NOTHING, Operators
 from macah.lower_scope import Object
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.lower_units import As
 from macah.program import place_of
 
 
@@ -113,7 +114,9 @@ class Choices(Operators):
                 "the pointers do not point into the same array", where, hint=hint, code="pointer-arrays"
             )
         steps = tuple(
-            x if isinstance(x, str) or isinstance(y, str) else self._chosen(condition, [], x, [], y, where)
+            x
+            if isinstance(x, str | As) or isinstance(y, str | As)
+            else self._chosen(condition, [], x, [], y, where)
             for x, y in zip(a.steps, b.steps, strict=True)
         )
         return Reference(replace(a, steps=steps, const=a.const or b.const))

@@ -15,7 +15,7 @@ from macah.ctypes import ArrayType, CType, Floating, Integer
 from macah.diagnostic import MacahError, Place
 from macah.lower_layout import member_path
 from macah.lower_scope import Broken, Constant, Object, Scope
-from macah.lower_types import Types
+from macah.lower_types import Types, refuse_bit_field
 from macah.program import place_of
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)([uUlL]*)")
@@ -189,6 +189,7 @@ class Constants(Types):
                 entity = scope.find(inner.name)
                 if isinstance(entity, Object) and entity.decayed:
                     ctype = ctypes.decay(ctype)
+        refuse_bit_field(ctype, f"apply '{node.op}' to", node)
         if node.op != "sizeof":
             return ctypes.ULONG, ctypes.align_of(ctype)
         size = ctypes.size_of(ctype)

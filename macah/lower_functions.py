@@ -14,6 +14,7 @@ from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructT
 from macah.diagnostic import MacahError, Place
 from macah.lower_base import Frame, Jump, assigned_names
 from macah.lower_declarations import Declarations
+from macah.lower_facts import Facts
 from macah.lower_operators import NOTHING
 from macah.lower_parameters import Parameter, Parameters, is_flat
 from macah.lower_scope import FunctionName, Object, Scope
@@ -32,8 +33,8 @@ class _Known:
 class Functions(Parameters):
     """Calls of functions with visible bodies."""
 
-    def __init__(self, program: Program, types: Declarations, frame: Frame) -> None:
-        super().__init__(program, types, frame)
+    def __init__(self, program: Program, types: Declarations, frame: Frame, facts: Facts) -> None:
+        super().__init__(program, types, frame, facts)
         self._known: dict[int, _Known] = {}
 
     def call_function(self, function: FunctionName, arguments: list[Any], where: Place) -> Value:
@@ -49,7 +50,8 @@ class Functions(Parameters):
             self.passed(self.rvalue(argument), parameter, number, function, place_of(argument))
             for number, (argument, parameter) in enumerate(zip(arguments, parameters, strict=True), 1)
         ]
-        if all(map(self.is_plain, parameters, values)) and is_flat(function.type.result):
+        expanded = id(function.definition) in self.facts.expanded
+        if not expanded and all(map(self.is_plain, parameters, values)) and is_flat(function.type.result):
             return self._call_known(function, parameters, values, where)
         return self._expand(function, parameters, values, where)
 

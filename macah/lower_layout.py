@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from macah.ctypes import ArrayType, CType, Integer, Member, StructType, align_of, size_of
@@ -46,7 +46,9 @@ class Layout:
         align = ctype.size if name and not self.packing.packed else 1
         if self.limit:
             align = min(align, self.limit)
-        self._placed(Member(name, ctype, start // unit * ctype.size, const, True), align, start + width)
+        if width < unit and not ctype.is_bool:
+            ctype = replace(ctype, width=width)
+        self._placed(Member(name, ctype, start // unit * ctype.size, const, start), align, start + width)
 
     def _placed(self, member: Member, align: int, end: int) -> None:
         self.members.append(member)

@@ -164,6 +164,8 @@ class Locals(Calls):
 
     def _zero(self, part: Lvalue, where: Place) -> None:
         match part.type:
+            case StructType(kind="union"):
+                self.zero_bytes(part, where)
             case StructType(members=members):
                 for member in members:
                     self._zero(part.member(member), where)

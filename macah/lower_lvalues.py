@@ -6,14 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 from macah import ir
-from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType, compatible
+from macah.ctypes import (
+    INT,
+    ArrayType,
+    CType,
+    Floating,
+    Integer,
+    Pointer,
+    StreamType,
+    StructType,
+    align_of,
+    compatible,
+    size_of,
+)
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, constant, convert, index_word
 from macah.lower_base import Base, type_text
 from macah.lower_constants import string_units
 from macah.lower_layout import member_path
 from macah.lower_scope import Constant, FunctionName, Object, Table
-from macah.lower_storage import Lvalue, Reference, Rvalue, Value, unresolved
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value, integer_type, unresolved
+from macah.lower_units import UNITS, As, Window
 from macah.program import place_of
 
 
@@ -47,22 +60,41 @@ class Lvalues(Base):
                 return Reference(self._bound(value, where))
             case StructType() | StreamType():
                 return value
+            case Integer() as ctype:
+                return Rvalue(ctype, self._read(value, ctype, where))
             case ctype:
-                leaf = self.storage.leaf(value, where)
-                assert isinstance(ctype, Integer) and not isinstance(leaf, ir.Stream), value
-                if isinstance(leaf, int):
-                    return Rvalue(ctype, constant(leaf, ctype))
-                return Rvalue(ctype, self._read(leaf, value))
+                integer_type(ctype, ".".join((value.object.name, *value.path)), where)
+                raise AssertionError(value)
 
-    def _read(self, leaf: ir.Variable | ir.Array, lvalue: Lvalue) -> ir.Expr:
-        return ir.Read(leaf) if isinstance(leaf, ir.Variable) else ir.Load(leaf, lvalue.index)
+    def _read(self, lvalue: Lvalue, ctype: Integer, where: Place) -> ir.Expr:
+        window = self.storage.window(lvalue, where)
+        if window is not None:
+            return window.read()
+        declared = lvalue.whole
+        assert isinstance(declared, Integer), lvalue
+        match self.storage.leaf(lvalue, where):
+            case ir.Variable() as variable:
+                expr: ir.Expr = ir.Read(variable)
+            case ir.Array() as array:
+                expr = ir.Load(array, lvalue.index)
+            case leaf:
+                assert isinstance(leaf, int), lvalue
+                expr = constant(leaf, declared)
+        return convert(expr, declared, ctype)
 
     def store(self, target: Lvalue, expr: ir.Expr, source: Integer, where: Place) -> None:
         """Assign a number to a scalar lvalue."""
-        leaf = self.storage.leaf(target, where)
-        self.storage.written.add(leaf)
         assert isinstance(target.type, Integer), target
         value = convert(expr, source, target.type)
+        leaf = self.storage.leaf(target, where)
+        self.storage.written.add(leaf)
+        window = self.storage.window(target, where)
+        if window is not None:
+            self._store_units(window, value, target, where)
+            return
+        declared = target.whole
+        assert isinstance(declared, Integer), target
+        value = convert(value, target.type, declared)
         match leaf:
             case ir.Variable():
                 if value != ir.Read(leaf):
@@ -73,6 +105,24 @@ class Lvalues(Base):
                 raise MacahError(
                     f"assignment of read-only variable '{target.object.name}'", where, code="read-only"
                 )
+
+    def _store_units(self, window: Window, value: ir.Expr, target: Lvalue, where: Place) -> None:
+        """Assign a number in a union, or in a variable looked at as bytes."""
+        if not window.is_single:
+            # The units are assigned one after the other.
+            value = self.keep(value, target.object.name, where)
+            prefix = tuple(self.keep(index, "index", where) for index in window.prefix)
+            terms = tuple((self.keep(expr, "index", where), factor) for expr, factor in window.at.terms)
+            window = replace(window, prefix=prefix, at=replace(window.at, terms=terms))
+        for index, unit in window.write(value):
+            match window.leaf:
+                case ir.Variable() as variable:
+                    self.emit(ir.Assign(variable, unit, where))
+                case ir.Array() as array:
+                    self.emit(ir.Store(array, index, unit, where=where))
+                case _:
+                    message = f"assignment of read-only variable '{target.object.name}'"
+                    raise MacahError(message, where, code="read-only")
 
     def assign(self, target: Lvalue, value: Value, where: Place, initial: bool = False) -> None:
         """`target = value`, as an assignment or an initialisation."""
@@ -94,8 +144,8 @@ class Lvalues(Base):
                 raise MacahError(message, where, hint=hint, code="stream-handle")
             case ArrayType(), _:
                 raise MacahError("assignment to expression with array type", where, code="incompatible-types")
-            case Floating(), _:
-                self.storage.leaf(target, where)
+            case Floating() as ctype, _:
+                integer_type(ctype, target.object.name, where)
             case _:
                 kind = "initializing" if initial else "assigning to"
                 message = (
@@ -109,6 +159,8 @@ class Lvalues(Base):
             case StructType(members=members, kind="struct"):
                 for member in members:
                     self.copy(target.member(member), source.member(member), where)
+            case StructType():
+                self._copy_bytes(target, source, where)
             case ctype if _holds_streams(ctype):
                 self._share_streams(target, source, where)
             case ArrayType(length=length):
@@ -117,6 +169,25 @@ class Lvalues(Base):
                 )
             case _:
                 self.assign(target, self.load(source, where), where, initial=True)
+
+    def _copy_bytes(self, target: Lvalue, source: Lvalue, where: Place) -> None:
+        """Assign a union."""
+        size, align = size_of(target.type) or 0, align_of(target.type)
+        unit = next(UNITS[n] for n in (4, 2, 1) if align % n == 0 and size % n == 0)
+        a, b = (self._elements(value, unit) for value in (target, source))
+        self.for_each(size // unit.size, where, lambda i: self.copy(a.element(i), b.element(i), where))
+
+    def zero_bytes(self, target: Lvalue, where: Place) -> None:
+        """Make all bytes of a union 0."""
+        size, align = size_of(target.type) or 0, align_of(target.type)
+        unit = next(UNITS[n] for n in (4, 2, 1) if align % n == 0 and size % n == 0)
+        units = self._elements(target, unit)
+        self.for_each(size // unit.size, where, lambda i: self.store(units.element(i), ir.FALSE, INT, where))
+
+    def _elements(self, value: Lvalue, unit: Integer) -> Lvalue:
+        """A union as an array of units."""
+        ctype = ArrayType(unit, (size_of(value.type) or 0) // unit.size)
+        return replace(value, type=ctype, steps=(*value.steps, As(ctype)))
 
     def _share_streams(self, target: Lvalue, source: Lvalue, where: Place) -> None:
         """A new struct's stream handles are those it is copied from."""
@@ -176,7 +247,7 @@ class Lvalues(Base):
         if by == ir.Const(0):
             return pointer
         *before, last = pointer.target.steps or ("",)
-        if isinstance(last, str):
+        if isinstance(last, str | As):
             owner = pointer.target.object
             if owner.source is not None and owner.source.startswith("(*"):
                 raise unresolved(owner.name, pointer.target.type, where)
@@ -214,7 +285,7 @@ class Lvalues(Base):
         key = (target.object, target.path)
         if key not in self.pointers:
             steps = tuple(
-                step if isinstance(step, str) else self._place(step, target.object, where)
+                step if isinstance(step, str | As) else self._place(step, target.object, where)
                 for step in value.target.steps
             )
             const = value.target.const or target.type.const

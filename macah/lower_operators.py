@@ -12,6 +12,8 @@ from macah.lower_arithmetic import apply, binary, constant, convert, index_word,
 from macah.lower_base import type_text
 from macah.lower_lvalues import Lvalues
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.lower_types import refuse_bit_field
+from macah.lower_units import As
 from macah.program import place_of
 
 NOTHING = Rvalue(ctypes.VOID)
@@ -62,7 +64,9 @@ class Operators(Lvalues):
             case "*":
                 return self.dereferenced(node.expr)
             case "&":
-                return Reference(self.lvalue(node.expr, "unary '&' operand"))
+                target = self.lvalue(node.expr, "unary '&' operand")
+                refuse_bit_field(target.type, "take the address of", node)
+                return Reference(target)
             case "++" | "--" | "p++" | "p--":
                 return self._step(node, wanted)
             case "!":
@@ -100,7 +104,9 @@ class Operators(Lvalues):
             case Rvalue():
                 return replace(value, expr=self.keep(value.expr, name, where))
             case Reference(target):
-                steps = tuple(s if isinstance(s, str) else self.keep(s, name, where) for s in target.steps)
+                steps = tuple(
+                    s if isinstance(s, str | As) else self.keep(s, name, where) for s in target.steps
+                )
                 return Reference(replace(target, steps=steps))
             case _:
                 return value

@@ -76,6 +76,8 @@ class Parameters(Streams):
             target, ctype = value.target, value.target.type
             while isinstance(ctype, ArrayType):
                 ctype = ctype.element
+            if self.storage.is_viewed(target):
+                return False
             steps = target.steps
             return isinstance(ctype, Integer) and bool(steps) and not isinstance(steps[-1], str)
         return is_flat(parameter.type) or isinstance(parameter.type, StreamType)

@@ -21,7 +21,8 @@ class Object:
     """A variable or parameter; two of the same name are different.
 
     `source` is its C lvalue if it exists outside the kernel. `table` are its values if they are known and
-    never change. `decayed` marks a parameter declared as an array, whose `sizeof` is a pointer's.
+    never change. `decayed` marks a parameter declared as an array, whose `sizeof` is a pointer's. `raw`: it
+    is kept as bytes.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Object:
     source: str | None = None
     table: Table | None = None
     decayed: bool = False
+    raw: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

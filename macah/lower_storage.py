@@ -6,16 +6,18 @@ and an array in them adds its dimensions.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from itertools import product
 
 from arch.ops import word
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType, spell
+from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType, size_of, spell
 from macah.diagnostic import MacahError, Place
+from macah.lower_facts import Facts, Reconsider, key_of
+from macah.lower_image import image_of, interleaved, words_of
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Constant, FunctionName, Object, Scope
+from macah.lower_units import As, Step, Window, after, overlaps, position, unit_of
 
 NO_FLOAT = "floating point is not supported on this architecture"
 
@@ -27,7 +29,7 @@ class Lvalue:
     object: Object
     type: CType
     const: bool = False
-    steps: tuple[str | ir.Expr, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     def member(self, member: ctypes.Member) -> Lvalue:
         """The part `.name`."""
@@ -47,7 +49,20 @@ class Lvalue:
     @property
     def index(self) -> tuple[ir.Expr, ...]:
         """The indices among the steps."""
-        return tuple(step for step in self.steps if not isinstance(step, str))
+        return tuple(step for step in self.steps if not isinstance(step, str | As))
+
+    @property
+    def whole(self) -> CType:
+        """The type of what the steps lead to, as it is declared; `type` may be a cast of it."""
+        ctype = self.object.type
+        for step in self.steps:
+            ctype = after(ctype, step)
+        return ctype
+
+    def viewed(self, ctype: CType) -> Lvalue:
+        """Its bytes as elements of another type, the first of them."""
+        element = ArrayType(ctype, None)
+        return replace(self, type=ctype, steps=(*self.steps, As(element), ir.Const(0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,7 @@ Leaf = ir.Variable | ir.Array | ir.Stream | int
 @dataclass(slots=True)
 class _Capture:
     what: ir.Variable | ir.Array | ir.Stream
+    owner: Object
     source: str
     type: CType
 
@@ -89,6 +105,7 @@ class Storage:
     """
 
     scope: Scope
+    facts: Facts = field(default_factory=Facts)
     written: set[Leaf] = field(default_factory=set)
     leaves: dict[tuple[Object, tuple[str, ...]], Leaf] = field(default_factory=dict)
     _captured: list[_Capture] = field(default_factory=list)
@@ -96,10 +113,82 @@ class Storage:
 
     def leaf(self, lvalue: Lvalue, where: Place) -> Leaf:
         """The scalar, array, stream or known value that holds `lvalue`, captured if need be."""
+        root = self._root(lvalue)
+        if root is not None:
+            return self._units(root[0], where)
         key = (lvalue.object, lvalue.path)
         if key not in self.leaves:
             self.leaves[key] = self._make(lvalue, where)
         return self.leaves[key]
+
+    def window(self, lvalue: Lvalue, where: Place) -> Window | None:
+        """Where a number is in the units of a union or of a variable looked at as bytes, if it is in one."""
+        root = self._root(lvalue)
+        if root is None:
+            return None
+        whole, rest = root
+        ctype = integer_type(lvalue.type, ".".join((lvalue.object.name, *lvalue.path)), where)
+        leaf = self._units(whole, where)
+        assert not isinstance(leaf, ir.Stream), lvalue
+        unit = unit_of(whole.type)
+        count = (size_of(whole.type) or 0) // unit.size
+        at = position(whole.type, rest)
+        return Window(leaf, unit, whole.index, count, at, ctype, where)
+
+    def is_viewed(self, lvalue: Lvalue) -> bool:
+        """Whether a part is not stored as what its type says."""
+        return self._root(lvalue) is not None or lvalue.whole != lvalue.type
+
+    def _root(self, lvalue: Lvalue) -> tuple[Lvalue, tuple[Step, ...]] | None:
+        """The union that a part is in, or the variable if that is raw, and the steps behind it."""
+        ctype = lvalue.object.type
+        if lvalue.object.raw or key_of(lvalue.object) in self.facts.raw:
+            return replace(lvalue, type=ctype, steps=()), lvalue.steps
+        for number, step in enumerate(lvalue.steps):
+            if isinstance(ctype, StructType) and ctype.kind == "union":
+                return replace(lvalue, type=ctype, steps=lvalue.steps[:number]), lvalue.steps[number:]
+            ctype = after(ctype, step)
+        is_union = isinstance(ctype, StructType) and ctype.kind == "union"
+        return (replace(lvalue, type=ctype), ()) if is_union else None
+
+    def _units(self, whole: Lvalue, where: Place) -> Leaf:
+        """The units of a union or raw variable."""
+        key = (whole.object, whole.path)
+        if key not in self.leaves:
+            self.leaves[key] = self._make_units(whole, where)
+        return self.leaves[key]
+
+    def _make_units(self, whole: Lvalue, where: Place) -> Leaf:
+        owner = whole.object
+        shape, shiftable, source = _walk(whole, where)[:3] if whole.steps else ((), (), owner.source or "")
+        if whole.path and whole.path[-1].startswith("@"):
+            named = _named_beginning(whole.type)
+            if not named:
+                self.facts.raw.add(key_of(owner))
+                raise Reconsider
+            source = _source(source, named)
+        size = size_of(whole.type)
+        if size is None:
+            raise MacahError(f"the size of '{owner.name}' is not known", where, code="incomplete-type")
+        unit = unit_of(whole.type)
+        count = size // unit.size
+        name = ".".join((owner.name, *(step for step in whole.path if not step.startswith("@"))))
+        if count > 1:
+            source = unit_source(source, unit, f"[{{{len(shape)}}}]")
+            shape, shiftable = (*shape, count), (*shiftable, False) if shiftable else ()
+        else:
+            source = unit_source(source, unit, "[0]")
+        if owner.table is not None:
+            words = _table_units(owner, whole, unit, shape[:-1] if count > 1 else shape)
+            return (
+                ir.Array(name, shape, element_type(unit), shiftable, owner.where, words)
+                if shape
+                else words[0]
+            )
+        what: ir.Variable | ir.Array = ir.Variable(name, unit.bits, owner.where)
+        if shape:
+            what = ir.Array(name, shape, element_type(unit), shiftable, owner.where)
+        return self._capture(owner, what, source, unit, where)
 
     def captures(
         self, dead: frozenset[str] = frozenset()
@@ -110,10 +199,9 @@ class Storage:
             if isinstance(c.what, ir.Stream):
                 streams.append(ir.StreamCapture(c.what, c.source))
             else:
-                # The variable itself, a member or an element: what a pointer leads to begins otherwise.
-                name = re.match(r"\w*", c.source)
-                out = c.what in self.written and not (name and name[0] in dead)
-                data.append(ir.Capture(c.what, c.source, str(c.type), True, out))
+                # What a pointer leads to is not named as the pointer is.
+                out = c.what in self.written and not (c.owner.source == c.owner.name and c.owner.name in dead)
+                data.append(ir.Capture(c.what, c.source, getattr(c.type, "name", ""), True, out))
         return tuple(data), tuple(streams)
 
     def pointee(self, lvalue: Lvalue, where: Place) -> Lvalue:
@@ -156,7 +244,7 @@ class Storage:
     ) -> Leaf:
         if owner.source is not None:
             self._check_visible(owner, where)
-            self._captured.append(_Capture(what, source, ctype))
+            self._captured.append(_Capture(what, owner, source, ctype))
         elif isinstance(what, ir.Stream):
             hint = "create the stream outside the kernel block"
             raise MacahError(
@@ -188,9 +276,13 @@ def stream_of(
 ) -> ir.Stream:
     """The IR's stream for a stream handle, or an array of them."""
     words = []
+    unit = unit_of(ctype.element) if overlaps(ctype.element) else None
     for _, leaf, offset in scalar_leaves(ctype.element):
         scalar = integer_type(leaf, name, where)
         words.append(ir.Word(offset, scalar.size, scalar.signed))
+    if unit is not None:
+        size = size_of(ctype.element) or 0
+        words = [ir.Word(offset, unit.size, False) for offset in range(0, size, unit.size)]
     if not words:
         raise MacahError(f"the elements of stream '{name}' are empty", where, code="stream-element")
     return ir.Stream(name, ctypes.size_of(ctype.element) or 0, tuple(words), shape, declared)
@@ -251,9 +343,6 @@ def _walk(lvalue: Lvalue, where: Place) -> tuple[tuple[int, ...], tuple[bool, ..
                 ctype = element
             case StructType(kind="struct") if names:
                 member = next(m for m in ctype.members if m.name == names[0])
-                if member.bitfield:
-                    message = f"bit-field '{member.name}' is not supported in a kernel"
-                    raise MacahError(message, where, hint="use an ordinary member", code="bit-field")
                 source, ctype = _source(source, (names.pop(0),)), member.type
             case _:
                 flags = tuple(shiftable) if any(shiftable) else ()
@@ -262,6 +351,36 @@ def _walk(lvalue: Lvalue, where: Place) -> tuple[tuple[int, ...], tuple[bool, ..
 
 def _source(base: str, path: tuple[str, ...]) -> str:
     return ".".join((base, *(name for name in path if not name.startswith("@"))))
+
+
+def _named_beginning(ctype: CType) -> tuple[str, ...]:
+    """The way to a member with a name, at the beginning of a union without one; () if there is none."""
+    assert isinstance(ctype, StructType), ctype
+    for member in ctype.members:
+        if member.offset == 0 and not member.bitfield:
+            if not member.name.startswith("@"):
+                return (member.name,)
+            if inner := _named_beginning(member.type):
+                return (member.name, *inner)
+    return ()
+
+
+def unit_source(source: str, unit: Integer, index: str) -> str:
+    """The C lvalue of one unit of what `source` is; its struct may alias anything."""
+    word = f"__UINT{8 * unit.size}_TYPE__"
+    return f"((struct __attribute__((__packed__, __may_alias__)) {{ {word} word; }} *)&{source}){index}.word"
+
+
+def _table_units(owner: Object, whole: Lvalue, unit: Integer, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The units of a union in all elements of a table, or of a whole raw table."""
+    assert owner.table is not None
+    image, size = image_of(owner.type, owner.table), size_of(whole.type) or 0
+    words: list[int] = []
+    for index in product(*map(range, shape)):
+        steps, _ = interleaved(owner.type, whole.path, index)
+        start = position(owner.type, steps).start
+        words += words_of(image[start : start + size], unit.size)
+    return tuple(words)
 
 
 def _table(owner: Object, path: tuple[str, ...], shape: tuple[int, ...]) -> list[int]:

@@ -10,10 +10,12 @@ from macah.ctypes import ArrayType, CType, Integer, StreamType, compatible
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, convert, index_word, negation
 from macah.lower_base import type_text
+from macah.lower_elements import Elements, element_of
 from macah.lower_expressions import Expressions
 from macah.lower_layout import scalar_leaves
 from macah.lower_operators import NOTHING
 from macah.lower_storage import Lvalue, Rvalue, Value, integer_type
+from macah.lower_units import overlaps
 from macah.program import place_of
 
 
@@ -27,7 +29,7 @@ class _Part:
     direct: bool
 
 
-class Streams(Expressions):
+class Streams(Expressions, Elements):
     """Stream operations and shifts."""
 
     def stream(self, node: Any) -> tuple[ir.Stream, tuple[ir.Expr, ...], CType]:
@@ -51,6 +53,8 @@ class Streams(Expressions):
         match element, value:
             case Integer(), Rvalue(type=Integer() as source):
                 values.append(convert(value.expr, source, element))
+            case ctypes.StructType(), Lvalue() if compatible(element, value.type) and overlaps(element):
+                values += self.packed(value, element_of(element, where), where)
             case ctypes.StructType(), Lvalue() if compatible(element, value.type):
                 for part in _scalars(value):
                     loaded = self.load(part, where)
@@ -70,6 +74,9 @@ class Streams(Expressions):
         target = self.lvalue(node.target, "left operand of '<?'")
         stream, index, element = self.stream(node.stream)
         self._check_receive(target, element, where)
+        if overlaps(element):
+            self._receive_units(target, worked, stream, index, element, where)
+            return
         parts = self._parts(target, element, where)
         words = tuple(part.word for part in parts)
         indirect = [part for part in parts if not part.direct]
@@ -85,6 +92,28 @@ class Streams(Expressions):
             self.emit(ir.Receive(stream, index, words, where=where))
             for part in indirect:
                 self.store(part.target, ir.Read(part.word), part.element, where)
+
+    def _receive_units(
+        self,
+        target: Lvalue,
+        worked: Lvalue | None,
+        stream: ir.Stream,
+        index: tuple[ir.Expr, ...],
+        ctype: CType,
+        where: Place,
+    ) -> None:
+        """Receive an element with bit-fields or unions."""
+        element = element_of(ctype, where)
+        words = tuple(self.variable("received", element.unit.bits, where) for _ in element.units)
+        flag = self._flag(worked, where, fresh=True)
+        if flag is None and self.streams_end:
+            for word, old in zip(words, self.packed(target, element, where), strict=True):
+                self.emit(ir.Assign(word, old, where))
+        self.emit(ir.Receive(stream, index, words, flag, where=where))
+        with self.collected() as unpacked:
+            self.unpack(words, element, target, where)
+        self.body += unpacked if flag is None else [ir.If(ir.Read(flag), tuple(unpacked), where=where)]
+        self._set_worked(worked, flag, where)
 
     def _check_receive(self, target: Lvalue, element: CType, where: Place) -> None:
         if target.const:
@@ -228,7 +257,7 @@ def _scalars(lvalue: Lvalue) -> list[Lvalue]:
 def _rows(lvalue: Lvalue) -> list[Lvalue]:
     """A scalar of each member of an array's elements."""
     match lvalue.type:
-        case ctypes.StructType(members=members):
+        case ctypes.StructType(kind="struct", members=members):
             return [leaf for member in members for leaf in _rows(lvalue.member(member))]
         case ArrayType(length=length):
             return _rows(lvalue.element(ir.Const(0))) if length else []

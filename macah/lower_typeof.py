@@ -12,6 +12,7 @@ from macah.diagnostic import MacahError
 from macah.lower_constants import Constants, arithmetic_type, literal, string_units
 from macah.lower_layout import member_path
 from macah.lower_scope import Broken, Constant, FunctionName, Object, Scope
+from macah.lower_types import refuse_bit_field
 from macah.program import place_of
 
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||"}
@@ -103,6 +104,7 @@ class Analyzer(Constants):
             case "*":
                 return self._target(ctype, node)
             case "&":
+                refuse_bit_field(ctype, "take the address of", node)
                 return Pointer(ctype)
             case "+" | "-" | "~" if isinstance(ctype, Integer):
                 return ctypes.promote(ctype)

@@ -13,7 +13,7 @@ from macah.ctypes import ArrayType, CType, FunctionType, Integer, Pointer, Struc
 from macah.diagnostic import MacahError, Place
 from macah.lower_layout import Layout
 from macah.lower_packing import packing_of
-from macah.lower_scope import Constant, Scope, Typedef
+from macah.lower_scope import Constant, Entity, Scope, Typedef
 from macah.program import place_of
 from macah.syntax import ShiftableDecl, StreamType
 
@@ -24,6 +24,7 @@ class Types(ABC):
     def __init__(self) -> None:
         # A struct or enumeration that several declarators share is one type.
         self._defined: dict[int, tuple[Any, CType]] = {}
+        self._enumerators: dict[int, dict[str, Entity]] = {}
         # What `#pragma pack` says about each struct.
         self.limits: dict[int, int] = {}
 
@@ -70,7 +71,9 @@ class Types(ABC):
             case c_ast.TypeOf(expr=c_ast.Typename() as inner):
                 return self.read_type(inner, scope)
             case c_ast.TypeOf(expr=expression):
-                return self.type_of(expression, scope), False
+                ctype = self.type_of(expression, scope)
+                refuse_bit_field(ctype, "take the type of", node)
+                return ctype, False
             case _:
                 kind = type(node).__name__
                 raise MacahError(
@@ -118,6 +121,9 @@ class Types(ABC):
         if id(node) in self._defined:
             found = self._defined[id(node)][1]
             assert isinstance(found, StructType)
+            if node.name and node.decls is not None:
+                # A function that is expanded twice has two scopes.
+                scope.tags.setdefault(node.name, found)
             return found
         kind = "union" if isinstance(node, c_ast.Union) else "struct"
         known = (scope.find_tag if node.decls is None else scope.own_tag)(node.name) if node.name else None
@@ -140,8 +146,8 @@ class Types(ABC):
             if not isinstance(member, c_ast.Decl):
                 continue
             ctype, const = self.read_type(member.type, scope)
-            if member.bitsize is not None and isinstance(ctype, Integer):
-                layout.add_bits(member.name or "", ctype, self.constant(member.bitsize, scope), const)
+            if member.bitsize is not None:
+                self._bit_field(layout, member, ctype, const, scope)
                 continue
             if isinstance(ctype, ArrayType) and ctype.length is None:
                 ctype = replace(ctype, length=0)
@@ -155,8 +161,24 @@ class Types(ABC):
                 layout.add(member.name or f"@{number}", ctype, const, packing_of(member, constant))
         layout.finish(struct)
 
+    def _bit_field(self, layout: Layout, member: Any, ctype: CType, const: bool, scope: Scope) -> None:
+        name, width = member.name or "", self.constant(member.bitsize, scope)
+        problem = ""
+        if not isinstance(ctype, Integer):
+            problem = f"bit-field '{name}' has invalid type"
+        elif width < 0:
+            problem = f"negative width in bit-field '{name}'"
+        elif width == 0 and name:
+            problem = f"zero width for bit-field '{name}'"
+        elif width > (1 if ctype.is_bool else 8 * ctype.size):
+            problem = f"width of '{name}' exceeds its type"
+        if problem or not isinstance(ctype, Integer):
+            raise MacahError(problem, place_of(member), code="bit-field")
+        layout.add_bits(name, ctype, width, const)
+
     def _enum(self, node: Any, scope: Scope) -> CType:
         if id(node) in self._defined:
+            scope.names.update(self._enumerators[id(node)])
             return self._defined[id(node)][1]
         if node.values is None:
             return scope.find_tag(node.name) or ctypes.UINT
@@ -172,6 +194,7 @@ class Types(ABC):
             )
             values.append((enumerator.name, value, where))
             value += 1
+        self._enumerators[id(node)] = {name: scope.names[name] for name, _, _ in values}
         ctype = _enum_type([v for _, v, _ in values])
         self._defined[id(node)] = (node, ctype)
         if node.name:
@@ -185,6 +208,12 @@ def parameter_type(ctype: CType, const: bool) -> CType:
     if isinstance(ctype, ArrayType) and isinstance(decayed, Pointer):
         return replace(decayed, const=const)
     return decayed
+
+
+def refuse_bit_field(ctype: CType, what: str, node: Any) -> None:
+    """Raise if the type is that of a bit-field, which has no address and no size."""
+    if isinstance(ctype, Integer) and ctype.width:
+        raise MacahError(f"cannot {what} a bit-field", place_of(node), code="bit-field")
 
 
 def _enum_type(values: list[int]) -> Integer:

@@ -1,0 +1,41 @@
+"""What lowering finds out too late to use it: it then begins again, knowing it.
+
+A kernel is lowered in one go, in the order of its text. How a variable is stored, or what a pointer may
+point to, is decided where it is first used; if a later use does not fit, lowering is repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from macah.diagnostic import Place
+from macah.lower_scope import Object
+
+# A variable, the same each time the kernel is lowered.
+Key = tuple[str, Place | None]
+
+
+class Reconsider(Exception):
+    """A new fact was noted; lowering has to begin again."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is known from lowering before.
+
+    `raw`: variables that are looked at as bytes, or as elements of another type. `varying`: pointers that
+    point to different places of their arrays. `nullable`: pointers that may be null. `expanded`: functions
+    that are expanded where they are called. `bound`: for pointers that are used, in the order of the text,
+    before they are assigned: the variable that they point into, and the steps, None for an index.
+    """
+
+    raw: set[Key] = field(default_factory=set)
+    varying: set[Key] = field(default_factory=set)
+    nullable: set[Key] = field(default_factory=set)
+    expanded: set[int] = field(default_factory=set)
+    bound: dict[Key, tuple[Key, tuple[object, ...]]] = field(default_factory=dict)
+
+
+def key_of(owner: Object) -> Key:
+    """The key of a variable."""
+    return owner.name, owner.where
