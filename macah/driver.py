@@ -22,6 +22,7 @@ from .choose import choose
 from .diagnostic import MacahError, Note, Place
 from .explain import explain
 from .ir import Kernel
+from .lint import warnings
 from .lower import lower
 from .messages import Messages, Stopped
 from .options import Options
@@ -132,6 +133,10 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
     # In mode c the C compiler comes next anyway.
     if errors or not in_c and options.action != "emit" and program.kernels:
         found += host_mistakes(program, adpc, (*_LANGUAGE, *_includes(options)), errors)
+    if not errors:
+        # A mapper's error says more than a warning that the arrays are too large.
+        fabric = _fabric(options.arch) if in_c and program.kernels else None
+        found += warnings(program, [k for k in kernels if k is not None], fabric, options.ordered)
     messages.show(found)
     if messages.errors:
         raise Stopped
