@@ -22,6 +22,7 @@ MODES = ("c", "dataflow", "mapped")
 
 USAGE = """macahc [options] FILE.macah
        macahc run [options] FILE.macah [ARGS...]
+       macahc diff-modes [--modes A,B] [--timeout SECONDS] [options] FILE.macah [ARGS...]
        macahc --report [--json] [options] FILE.macah
        macahc --emit WHAT [options] FILE.macah
        macahc --explain [CODE]"""
@@ -32,7 +33,8 @@ DESCRIPTION = (
 
 EPILOG = """environment of a compiled program:
   MACAH_STATS=1   print cycles and stalls of each kernel on standard error at exit
-exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own"""
+exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own;
+  `diff-modes`: 0 the modes do the same, 1 they do not"""
 
 
 class _InOrder(argparse.Action):
@@ -77,6 +79,8 @@ def build_parser() -> argparse.ArgumentParser:
     arch_help = (
         "the accelerator: a shipped name, a family with a size (grid:6x4), or a TOML file (default grid8x8)"
     )
+    add("--modes", type=_modes, metavar="A,B", help="the modes to compare (default c,mapped)")
+    add("--timeout", type=_seconds, metavar="SECONDS", help="time for a program to compare (default: any)")
     add("--arch", metavar="NAME|FILE", default="grid8x8", help=arch_help)
     add(
         "--ordered-streams",
@@ -132,9 +136,27 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _modes(text: str) -> tuple[str, ...]:
+    modes = tuple(text.split(","))
+    if len(modes) != 2 or not set(modes) <= set(MODES):
+        raise argparse.ArgumentTypeError(f"'{text}' is not two of {', '.join(MODES)} with a comma between")
+    return modes
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number of seconds")
+    return seconds
+
+
 def parse(argv: Sequence[str]) -> Options:
     """The options in `argv`; `UsageError` if they are wrong."""
-    running = list(argv[:1]) == ["run"]
+    command = argv[0] if argv[:1] in (["run"], ["diff-modes"]) else ""
+    running = bool(command)
     own, arguments = _split_run(argv[1:]) if running else (list(argv), [])
     parser = build_parser()
     # These stand alone as in gcc; argparse would take the next word, the file, for their value.
@@ -144,9 +166,11 @@ def parse(argv: Sequence[str]) -> Options:
         return Options(source=Path(), action="explain", explain=found.explain)
     if found.source is None:
         parser.error("the following arguments are required: FILE.macah")
-    action = "run" if running else "report" if found.report else "emit" if found.emit else "compile"
+    action = command if running else "report" if found.report else "emit" if found.emit else "compile"
     if running and (found.report or found.emit or found.output):
-        parser.error("run takes none of --report, --emit and -o")
+        parser.error(f"{command} takes none of --report, --emit and -o")
+    if command != "diff-modes" and (found.modes or found.timeout is not None):
+        parser.error("--modes and --timeout go with diff-modes")
     if found.report and found.emit:
         parser.error("--report and --emit exclude each other")
     if found.json and not found.report:
@@ -170,6 +194,8 @@ def parse(argv: Sequence[str]) -> Options:
         arguments=tuple(arguments),
         output=None if found.output is None else Path(found.output),
         mode=found.mode,
+        modes=found.modes or ("c", "mapped"),
+        timeout=found.timeout or 0.0,
         arch=found.arch,
         seed=found.seed,
         ordered=tuple(found.ordered),
@@ -215,7 +241,7 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
 
 # Options that take their value as the next word, so that `run` finds the file among the words.
 _VALUED = (
-    *("-o", "--mode", "--arch", "--seed", "--adpc", "--emit"),
+    *("-o", "--mode", "--modes", "--timeout", "--arch", "--seed", "--adpc", "--emit"),
     *("--dump-after", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
 )
 
@@ -255,7 +281,7 @@ def _perform(words: Sequence[str]) -> int:
 
         options = parse(words)
         messages = Messages(options.messages)
-        perform(options, messages)
+        return perform(options, messages)
     except Stopped:
         return 1
     except MacahError as error:
@@ -283,7 +309,6 @@ def _perform(words: Sequence[str]) -> int:
         return 1
     finally:
         messages.close()
-    return 0
 
 
 def _open_standard_files() -> None:

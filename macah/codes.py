@@ -125,6 +125,7 @@ CODES: dict[str, Code] = {
     "preprocessor": _tool("the C preprocessor reported an error"),
     "c-compiler": _tool("the C compiler is missing, or did not accept the host program"),
     "system": _tool("the operating system refused something"),
+    "modes-differ": _tool("a program does not do the same in two modes"),
     "internal": _tool("a mistake in macahc itself"),
     "simulator": _tool("the simulator is missing"),
     "architecture-file": _tool("an architecture description is missing or wrong"),

@@ -20,6 +20,7 @@ from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_im
 from .adpc import given, pseudo_constants
 from .choose import choose
 from .diagnostic import MacahError, Note, Place
+from .diff_modes import diff_modes
 from .explain import explain
 from .ir import Kernel
 from .lint import warnings
@@ -55,11 +56,22 @@ class Compiled:
     design: Design
 
 
-def perform(options: Options, messages: Messages) -> None:
-    """Does what the command line asks. Errors: MacahError, OSError; Stopped if they are shown already."""
+def perform(options: Options, messages: Messages) -> int:
+    """Does what the command line asks; the status. Errors: MacahError, OSError, and Stopped if shown."""
     if options.action == "explain":
         write_output(options, explain(options.explain))
-        return
+        return 0
+    if options.action == "diff-modes":
+        return diff_modes(options, lambda mode: _executable(options, mode, messages))
+    executable = _compiled(options, messages)
+    if executable is not None:
+        messages.close()
+        _become(executable, options)
+    return 0
+
+
+def _compiled(options: Options, messages: Messages) -> int | None:
+    """Compiles; for `run`, the result is an open file of the executable."""
     stages = Stages(options.verbose)
     try:
         with deep_recursion(), stages.progress():
@@ -68,9 +80,14 @@ def perform(options: Options, messages: Messages) -> None:
         raise MacahError(f"{options.source}: the program is nested too deeply", code="too-deep") from None
     if options.time:
         sys.stderr.write(stages.table())
-    if executable is not None:
-        messages.close()
-        _become(executable, options)
+    return executable
+
+
+def _executable(options: Options, mode: str, messages: Messages) -> int:
+    """An open file of the program's executable in a mode."""
+    executable = _compiled(replace(options, action="run", mode=mode), messages)
+    assert executable is not None
+    return executable
 
 
 def _act(options: Options, stages: Stages, messages: Messages) -> int | None:

@@ -13,10 +13,12 @@ class Options:
     """The command line, parsed. `cpp` and `cc` and `link` are arguments for the C compiler, in order."""
 
     source: Path
-    action: str = "compile"  # compile | run | report | emit | explain
+    action: str = "compile"  # compile | run | diff-modes | report | emit | explain
     arguments: tuple[str, ...] = ()
     output: Path | None = None
     mode: str = "mapped"
+    modes: tuple[str, ...] = ("c", "mapped")  # to compare
+    timeout: float = 0.0  # seconds for each of them; 0: any
     arch: str = "grid8x8"
     seed: int = 1
     ordered: tuple[str, ...] = ()  # names of kernels, "*" for all
