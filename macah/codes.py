@@ -97,7 +97,7 @@ CODES: dict[str, Code] = {
     "goto": _language("'goto' in a kernel"),
     "inline-asm": _language("'asm' in a kernel"),
     "switch-label": _language("two labels of a switch are the same"),
-    "nested-case": _accelerator("a 'case' label inside another statement of the switch"),
+    "nested-case": _accelerator("a 'case' label inside a statement that cannot be entered there"),
     "for-trip-count": _language("the number of iterations of FOR is not known at compile time"),
     "for-too-long": _limit("FOR would unroll to too much code"),
     # Arrays and pointers.

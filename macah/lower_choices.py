@@ -8,7 +8,7 @@ from typing import Any
 from macah import ctypes, ir
 from macah.ctypes import Integer, compatible
 from macah.diagnostic import MacahError, Place
-from macah.lower_arithmetic import apply, convert
+from macah.lower_arithmetic import apply, convert, truth
 from macah.lower_base import type_text
 from macah.lower_operators import NOTHING, Operators
 from macah.lower_scope import Object
@@ -61,6 +61,20 @@ class Choices(Operators):
                 return NOTHING
         message = f"type mismatch in conditional expression ('{type_text(yes)}' and '{type_text(no)}')"
         raise MacahError(message, where, code="incompatible-types")
+
+    def or_else(self, node: Any) -> Value:
+        """GNU's `a ?: b`."""
+        where = place_of(node)
+        value = self.rvalue(node.value)
+        if not isinstance(value, Rvalue) or not isinstance(value.type, Integer):
+            message = f"used a value of type '{type_text(value)}' where a number is required"
+            raise MacahError(message, where, code="invalid-operands")
+        first = self.keep(value.expr, "value", where)
+        with self.collected() as effects:
+            other, ctype = self.number(node.otherwise)
+        common = ctypes.common_type(value.type, ctype)
+        yes, no = convert(first, value.type, common), convert(other, ctype, common)
+        return Rvalue(common, self._chosen(truth(first), [], yes, effects, no, where))
 
     def _chosen(
         self,

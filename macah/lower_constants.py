@@ -17,6 +17,7 @@ from macah.lower_layout import member_path
 from macah.lower_scope import Broken, Constant, Object, Scope
 from macah.lower_types import Types, refuse_bit_field
 from macah.program import place_of
+from macah.syntax import OrElse
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)([uUlL]*)")
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
@@ -148,6 +149,8 @@ class Constants(Types):
                 return self._binary(op, self.number(left, scope), self.number(right, scope), place_of(node))
             case c_ast.TernaryOp(cond=cond, iftrue=yes, iffalse=no):
                 return self._choice(bool(self.number(cond, scope)[1]), yes, no, scope)
+            case OrElse(value=value, otherwise=otherwise):
+                return self._choice(bool(self.number(value, scope)[1]), value, otherwise, scope)
             case c_ast.Cast(to_type=to_type, expr=inner):
                 ctype = self.read_type(to_type, scope)[0]
                 if isinstance(ctype, Integer | Floating):

@@ -18,6 +18,7 @@ from macah.lower_operators import NOTHING
 from macah.lower_scope import Broken, Constant, FunctionName, Object, Typedef
 from macah.lower_storage import NO_FLOAT, Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
+from macah.syntax import OrElse
 from macah.syntax import StreamType as StreamTypeNode
 
 
@@ -48,6 +49,8 @@ class Expressions(Choices):
                 return self.binary(op, self.rvalue(left), self.rvalue(right), place_of(node))
             case c_ast.TernaryOp():
                 return self.choice(node)
+            case OrElse():
+                return self.or_else(node)
             case c_ast.Cast():
                 return self._cast(node)
             case c_ast.ExprList(exprs=[*first, last]):

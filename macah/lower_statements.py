@@ -9,13 +9,16 @@ from pycparser import c_ast
 from macah import ctypes, ir
 from macah.ctypes import Integer
 from macah.diagnostic import MacahError, Place
+from macah.lower_arithmetic import apply, convert, negation
 from macah.lower_base import Jump
+from macah.lower_labels import AT, SKIP, Guarded, has_nested_labels, labels_in, rewritten
 from macah.lower_locals import Locals
 from macah.lower_operators import NOTHING
-from macah.lower_storage import Rvalue, Value
-from macah.lower_switch import Run, nested_label, runs_of
+from macah.lower_scope import Object
+from macah.lower_storage import Lvalue, Rvalue, Value
+from macah.lower_switch import Run, limits_of, matches, nested_label, none_of, runs_of
 from macah.program import place_of
-from macah.syntax import Asm, KernelBlock, Receive, Send, UnrolledFor
+from macah.syntax import Asm, KernelBlock, OrElse, Receive, Send, UnrolledFor
 
 
 class Statements(Locals):
@@ -61,6 +64,8 @@ class Statements(Locals):
                 self._leave(self.frame.continues, "continue", where)
             case c_ast.Return():
                 self._return(node, where)
+            case Guarded(stmt=inner):
+                self._guarded(inner, where)
             case c_ast.EmptyStatement() | c_ast.Pragma() | None:
                 return
             case c_ast.StaticAssert(cond=condition, message=text):
@@ -210,42 +215,72 @@ class Statements(Locals):
 
     def _switch(self, node: Any, where: Place) -> None:
         expr, ctype = self.number(node.cond)
-        ctype = ctypes.promote(ctype)
-        value = self.keep(expr, "switch", where)
+        promoted = ctypes.promote(ctype)
+        value = self.keep(convert(expr, ctype, promoted), "switch", where)
         jump = self._enter("switch")
         with self.inner_scope(), self.collected() as body:
-            runs = runs_of(node, ctype, lambda n: self.types.constant(n, self.scope))
+            if has_nested_labels(node):
+                self._jump_into(node, value, promoted, where)
+            else:
+                self._sections(node, value, promoted, where)
+        self._exit(jump, body, where)
+
+    def _sections(self, node: Any, value: ir.Expr, ctype: Integer, where: Place) -> None:
+        runs = runs_of(node, ctype, lambda n: self.types.constant(n, self.scope))
+        with self.collected():
+            # They are jumped over: what they would assign is never there.
             for declaration in runs.before:
                 self.statement(declaration)
-            self.body += self._runs(list(runs.runs), value, ctype, where)
-        self._exit(jump, body, where)
+        self.body += self._runs(list(runs.runs), value, ctype, where)
+
+    def _jump_into(self, node: Any, value: ir.Expr, ctype: Integer, where: Place) -> None:
+        """A `switch` with labels inside other statements."""
+        labels = labels_in(node.stmt)
+        limits = limits_of(labels, ctype, lambda n: self.types.constant(n, self.scope))
+        at: ir.Expr = ir.Const(0)
+        for number, label in enumerate(labels, 1):
+            if limits[id(label)] is None:
+                at = ir.Const(number)
+        for number, label in enumerate(labels, 1):
+            if (found := limits[id(label)]) is not None:
+                at = apply("select", matches(value, found, ctype), ir.Const(number), at)
+        for name, kind, expr in ((AT, ctypes.INT, at), (SKIP, ctypes.BOOL, ir.TRUE)):
+            owner = Object(name, kind, where=where)
+            self.scope.names[name] = owner
+            self.store(Lvalue(owner, kind), expr, kind, where)
+        self.statement(rewritten(node, labels))
+
+    def _guarded(self, node: Any, where: Place) -> None:
+        with self.collected() as body:
+            self.statement(node)
+        self.emit_if(negation(self.condition(c_ast.ID(SKIP, node.coord))), body, [], where)
 
     def _runs(self, runs: list[Run], value: ir.Expr, ctype: Integer, where: Place) -> list[ir.Stmt]:
         """A chain of `If`s over runs of sections that fall through into each other; the default is last."""
         if not runs:
             return []
         run, *rest = runs
-        matches = run.matches(value, ctype)
+        found = run.matches(value, ctype)
         with self.collected() as body:
-            self._run(run, matches, where)
+            self._run(run, found, where)
         if run.has_default:
             return body
         orelse = self._runs(rest, value, ctype, where)
-        condition = run.any_of(matches)
+        condition = run.entered(found)
         with self.collected() as chain:
             self.emit_if(condition, body, orelse, run.where)
         return chain
 
-    def _run(self, run: Run, matches: list[ir.Expr | None], where: Place) -> None:
+    def _run(self, run: Run, found: list[ir.Expr | None], where: Place) -> None:
         """Sections that fall through: once one is entered, all behind it are."""
         if len(run.sections) == 1:
             self._section(run.sections[0].stmts)
             return
         entered = self.variable("entered", 32, where)
         self.emit(ir.Assign(entered, ir.FALSE, where))
-        for number, (section, match) in enumerate(zip(run.sections, matches, strict=True)):
-            others = [m for m in matches[number + 1 :] if m is not None]
-            condition = match if match is not None else run.none_of(others)
+        for number, (section, match) in enumerate(zip(run.sections, found, strict=True)):
+            others = [m for m in found[number + 1 :] if m is not None]
+            condition = match if match is not None else none_of(others)
             reached = ir.Apply("or", (ir.Read(entered), condition))
             self.emit(ir.Assign(entered, reached, section.where))
             with self.collected() as body:
@@ -270,7 +305,11 @@ def _is_expression(node: Any) -> bool:
         | c_ast.Cast
         | c_ast.ArrayRef
         | c_ast.StructRef
-        | c_ast.ExprList,
+        | c_ast.ExprList
+        | c_ast.Compound
+        | c_ast.CompoundLiteral
+        | c_ast.GenericSelection
+        | OrElse,
     )
 
 

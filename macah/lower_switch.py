@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,17 @@ from macah.ctypes import Integer
 from macah.diagnostic import MacahError, Note, Place
 from macah.lower_arithmetic import apply, constant, negation
 from macah.program import place_of
+from macah.syntax import Range
+
+# The least and the greatest value of a `case`.
+Limits = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Statements behind one or more labels; `values` are those of the `case`s."""
+    """Statements behind one or more labels; `values` are the limits of the `case`s."""
 
-    values: tuple[int, ...]
+    values: tuple[Limits, ...]
     has_default: bool
     stmts: tuple[Any, ...]
     falls_through: bool
@@ -46,17 +50,13 @@ class Run:
         """For each section, whether `value` is one of its cases; None for the default."""
         found: list[ir.Expr | None] = []
         for section in self.sections:
-            equal = [apply("eq", value, constant(v, ctype)) for v in section.values]
-            found.append(None if section.has_default else _or(equal))
+            equal = [matches(value, limits, ctype) for limits in section.values]
+            found.append(None if section.has_default else any_of(equal))
         return found
 
-    def any_of(self, matches: list[ir.Expr | None]) -> ir.Expr:
+    def entered(self, matches: list[ir.Expr | None]) -> ir.Expr:
         """Whether a run without default is entered."""
-        return _or([m for m in matches if m is not None])
-
-    def none_of(self, matches: list[ir.Expr]) -> ir.Expr:
-        """Whether a run that is entered begins at the default or before, if `matches` come behind it."""
-        return negation(_or(matches)) if matches else ir.TRUE
+        return any_of([m for m in matches if m is not None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ def runs_of(node: Any, ctype: Integer, value_of: Callable[[Any], int]) -> Runs:
     """The runs of a `switch` statement on a value of type `ctype`."""
     items = node.stmt.block_items or [] if isinstance(node.stmt, c_ast.Compound) else [node.stmt]
     before = tuple(i for i in items if isinstance(i, c_ast.Decl | c_ast.Typedef))
-    sections = _sections(items, ctype, value_of)
+    labels = [item for item in items if isinstance(item, c_ast.Case | c_ast.Default)]
+    sections = _sections(items, limits_of(labels, ctype, value_of))
     runs: list[Run] = []
     current: list[Section] = []
     for section in sections:
@@ -85,46 +86,73 @@ def runs_of(node: Any, ctype: Integer, value_of: Callable[[Any], int]) -> Runs:
     return Runs(before, tuple(runs))
 
 
-def _sections(items: list[Any], ctype: Integer, value_of: Callable[[Any], int]) -> list[Section]:
+def _sections(items: list[Any], limits: Mapping[int, Limits | None]) -> list[Section]:
     sections: list[Section] = []
-    seen: dict[int | None, Place] = {}
-    values: list[int] = []
+    values: list[Limits] = []
     has_default = False
     for item in items:
-        if not isinstance(item, c_ast.Case | c_ast.Default):
-            _refuse_labels_in(item)
+        if id(item) not in limits:
             continue
-        where = place_of(item)
-        value = ctype.wrap(value_of(item.expr)) if isinstance(item, c_ast.Case) else None
-        if value in seen:
-            what = "multiple default labels in one switch" if value is None else "duplicate case value"
-            raise MacahError(what, where, (Note("previously used here", seen[value]),), code="switch-label")
-        seen[value] = where
-        if value is None:
+        found = limits[id(item)]
+        if found is None:
             has_default = True
         else:
-            values.append(value)
+            values.append(found)
         stmts = [s for s in item.stmts or [] if s is not None]
         if stmts or item is items[-1]:
             kept, falls = _without_break(stmts)
-            sections.append(Section(tuple(values), has_default, kept, falls, where))
+            sections.append(Section(tuple(values), has_default, kept, falls, place_of(item)))
             values, has_default = [], False
     return sections
 
 
-def _refuse_labels_in(node: Any) -> None:
-    """Statements before the first label are never reached, unless a label is inside one of them."""
-    if isinstance(node, c_ast.Case | c_ast.Default):
-        raise nested_label(place_of(node))
-    if not isinstance(node, c_ast.Switch):
-        for inner in node or ():
-            _refuse_labels_in(inner)
+def limits_of(
+    labels: Sequence[Any], ctype: Integer, value_of: Callable[[Any], int]
+) -> dict[int, Limits | None]:
+    """The least and greatest value of each label, by its `id`; None for `default`. None may occur twice."""
+    found: dict[int, Limits | None] = {}
+    seen: list[tuple[Limits | None, Place]] = []
+    for label in labels:
+        where = place_of(label)
+        limits = None
+        if isinstance(label, c_ast.Case):
+            low, high = _ends(label.expr)
+            limits = (ctype.wrap(value_of(low)), ctype.wrap(value_of(high)))
+        for other, before in seen:
+            if _overlap(limits, other):
+                what = "multiple default labels in one switch" if limits is None else "duplicate case value"
+                notes = (Note("previously used here", before),)
+                raise MacahError(what, where, notes, code="switch-label")
+        seen.append((limits, where))
+        found[id(label)] = limits
+    return found
+
+
+def _ends(node: Any) -> tuple[Any, Any]:
+    return (node.low, node.high) if isinstance(node, Range) else (node, node)
+
+
+def _overlap(a: Limits | None, b: Limits | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a[0] <= a[1] and b[0] <= b[1] and a[0] <= b[1] and b[0] <= a[1]
+
+
+def matches(value: ir.Expr, limits: Limits, ctype: Integer) -> ir.Expr:
+    """Whether a value is within the limits of a label."""
+    low, high = limits
+    if low == high:
+        return apply("eq", value, constant(low, ctype))
+    if low > high:
+        return ir.FALSE
+    beyond = apply("sub", value, constant(low, ctype), bits=ctype.bits)
+    return apply("ule", beyond, constant(high - low, ctype))
 
 
 def nested_label(where: Place) -> MacahError:
-    """The error for a label of a `switch` that is inside another statement."""
-    hint = "put the label directly into the block of the 'switch'"
-    message = "a 'case' or 'default' label that is not directly in the block of a 'switch'"
+    """The error for a label of a `switch` that is inside FOR, an expression, or no `switch` at all."""
+    hint = "put the label outside that statement"
+    message = "a 'case' or 'default' label inside a statement that cannot be entered there"
     return MacahError(message, where, hint=hint, code="nested-case")
 
 
@@ -143,8 +171,14 @@ def _without_break(stmts: list[Any]) -> tuple[tuple[Any, ...], bool]:
             return tuple(stmts), True
 
 
-def _or(conditions: list[ir.Expr]) -> ir.Expr:
+def any_of(conditions: list[ir.Expr]) -> ir.Expr:
+    """Whether one of the conditions is true."""
     result: ir.Expr = ir.FALSE
     for condition in conditions:
         result = condition if result == ir.FALSE else apply("or", result, condition)
     return result
+
+
+def none_of(conditions: list[ir.Expr]) -> ir.Expr:
+    """Whether none of the conditions is true."""
+    return negation(any_of(conditions)) if conditions else ir.TRUE

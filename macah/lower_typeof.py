@@ -14,6 +14,7 @@ from macah.lower_layout import member_path
 from macah.lower_scope import Broken, Constant, FunctionName, Object, Scope
 from macah.lower_types import refuse_bit_field
 from macah.program import place_of
+from macah.syntax import OrElse
 
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||"}
 
@@ -42,7 +43,7 @@ class Analyzer(Constants):
                 return self._type_of_unary(node, scope)
             case c_ast.BinaryOp(op=op, left=left, right=right):
                 return self._type_of_binary(op, self.type_of(left, scope), self.type_of(right, scope), node)
-            case c_ast.TernaryOp(iftrue=yes, iffalse=no):
+            case c_ast.TernaryOp(iftrue=yes, iffalse=no) | OrElse(value=yes, otherwise=no):
                 a, b = ctypes.decay(self.type_of(yes, scope)), ctypes.decay(self.type_of(no, scope))
                 both = isinstance(a, Integer | Floating) and isinstance(b, Integer | Floating)
                 return arithmetic_type(a, b) if both else a
