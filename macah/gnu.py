@@ -22,6 +22,26 @@ class GnuC(Declarations):
         tok = tok or self._peek()
         return bool(super()._starts_expression(tok)) or (tok is not None and tok.type in {"LAND", "PART"})
 
+    def _parse_external_declaration(self) -> list[Any]:
+        if not self._at_old_function():
+            return super()._parse_external_declaration()
+        start = self._mark()
+        declarator = self._parse_id_declarator()
+        result = [c_ast.IdentifierType(["int"], declarator.coord)]
+        others = ("qual", "alignment", "storage", "function", "type_attributes")
+        spec: dict[str, Any] = {"type": result, **{kind: [] for kind in others}}
+        return [self._spanned(self._parse_function_definition(spec, declarator), start)]
+
+    def _at_old_function(self) -> bool:
+        """Whether `f(a, b) int a, b; { … }` follows, which gives an `int` without saying so."""
+        if self._peek_type() != "ID" or self._peek_type(2) != "LPAREN":
+            return False
+        ahead = 3
+        while self._peek_type(ahead) in {"ID", "COMMA"}:
+            ahead += 1
+        behind = self._peek(ahead + 1)
+        return self._peek_type(ahead) == "RPAREN" and behind is not None and self._starts_declaration(behind)
+
     def _parse_block_item(self) -> Any:
         if token := self._accept("LOCAL_LABELS"):
             self._expect("ID")
