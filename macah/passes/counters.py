@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from arch.ops import signed, word
-from macah import ir
 from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.liveness import Live
@@ -27,8 +26,9 @@ from macah.walk import Renaming, replace_reads, statements, targets, variables_i
 
 Starts = Mapping[Variable, Const]
 
-# how many iterations ahead it is told that a loop ends, or what comes after that
-AHEAD = 2
+# How many iterations ahead it is told that a loop ends, or what comes after that. The three operations of
+# that recurrence need 2; with more they have the time to be in places that are not all neighbours.
+AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +116,17 @@ def count_inner(
     body = step_apart(loop.body, counter, predicates)
     variable, bits, where = counter.variable, counter.variable.bits, loop.where
     more = predicates.variable("more", where)
-    if counter.trips is None or counter.trips <= AHEAD:
+    if counter.trips is None:
         first = Assign(more, predicates.truth(counting_on(counter, loop.condition, facts)), where)
         back = select(Read(more), Apply("add", (Read(variable), counter.step), bits), counter.start)
         made = (first, *body, Assign(variable, back, where))
         return (Assign(variable, counter.start),), DoWhile(made, Read(more), loop.guard, where)
     last = [predicates.variable(f"{variable.name}_last", where) for _ in range(AHEAD + 1)]
     change = [Variable(f"{variable.name}_change", bits, where) for _ in range(AHEAD + 1)]
-    back_by = Const(word(bits, counter.start.value - counter.at(counter.trips - 1).value), bits)
-    ends = Apply("eq", (Read(variable), counter.at(counter.trips - 1 - AHEAD)))
+    end = counter.trips - 1
+    back_by = Const(word(bits, counter.start.value - counter.at(end).value), bits)
+    ends = Apply("eq", (Read(variable), counter.at((end - AHEAD) % counter.trips)))
+    ending = [i % counter.trips == end for i in range(AHEAD)]
     made = (
         Assign(more, negate(Read(last[0])), where),
         Assign(last[-1], ends, where),
@@ -136,8 +138,8 @@ def count_inner(
     )
     state = (
         Assign(variable, counter.start),
-        *(Assign(v, ir.FALSE) for v in last[:-1]),
-        *(Assign(v, counter.step) for v in change[:-1]),
+        *(Assign(v, Const(int(is_last))) for v, is_last in zip(last, ending, strict=False)),
+        *(Assign(v, back_by if is_last else counter.step) for v, is_last in zip(change, ending, strict=False)),
     )
     return state, DoWhile(made, Read(more), loop.guard, where)
 
