@@ -126,7 +126,7 @@ def count_inner(
     end = counter.trips - 1
     back_by = Const(word(bits, counter.start.value - counter.at(end).value), bits)
     ends = Apply("eq", (Read(variable), counter.at((end - AHEAD) % counter.trips)))
-    ending = [i % counter.trips == end for i in range(AHEAD)]
+    ending = range(end, AHEAD, counter.trips)
     made = (
         Assign(more, negate(Read(last[0])), where),
         Assign(last[-1], ends, where),
@@ -138,8 +138,8 @@ def count_inner(
     )
     state = (
         Assign(variable, counter.start),
-        *(Assign(v, Const(int(is_last))) for v, is_last in zip(last, ending, strict=False)),
-        *(Assign(v, back_by if is_last else counter.step) for v, is_last in zip(change, ending, strict=False)),
+        *(Assign(v, Const(int(i in ending))) for i, v in enumerate(last[:-1])),
+        *(Assign(v, back_by if i in ending else counter.step) for i, v in enumerate(change[:-1])),
     )
     return state, DoWhile(made, Read(more), loop.guard, where)
 
