@@ -24,7 +24,10 @@ from .bench import BENCH, DesignLike, bench_text
 
 _HERE = Path(__file__).resolve().parent
 RUNTIME = _HERE / "runtime"
-RUNTIME_SOURCES = tuple(RUNTIME / name for name in ("streams.c", "ends.c", "threads.c", "heap.c"))
+RUNTIME_SOURCES = tuple(
+    RUNTIME / name
+    for name in ("streams.c", "ends.c", "threads.c", "waits.c", "tasks.c", "report.c", "heap.c")
+)
 """What every program needs."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
 _COSIM_SOURCES = tuple(RUNTIME / name for name in ("arena.c", "launch.c", "cosim.c"))
@@ -184,8 +187,19 @@ def _assertions(dfg: DFG) -> list[str]:
     return texts
 
 
+def _ports(k: int, dfg: DFG) -> str:
+    """What reports say of a kernel's streams."""
+    rows = []
+    for s, stream in enumerate(dfg.streams):
+        places = {n.where: None for n in dfg.nodes if n.stream == s and n.where is not None}
+        texts = ", ".join(dict.fromkeys(f"{place.file}:{place.line}" for place in places))
+        rows.append(f"  {{{_text(stream.name)}, {_text(texts)}, {int(stream.sends)}}},\n")
+    return f"static const struct macah_port port{k}[] = {{\n{''.join(rows)}}};\n" if rows else ""
+
+
 def _kernel_source(k: int, dfg: DFG, path: Path) -> str:
     parts = [_included(f"macah_design{k}", path), _strings(f"assertions{k}", _assertions(dfg))]
+    parts.append(_ports(k, dfg))
     rows = []
     for m, memory in enumerate(dfg.memories):
         initial = "NULL"
@@ -204,7 +218,9 @@ def _kernel_row(k: int, dfg: DFG) -> str:
     counts = ", ".join(str(len(x)) for x in (dfg.live_ins, dfg.live_outs, dfg.streams, dfg.memories))
     memory = f"memory{k}" if dfg.memories else "NULL"
     design = f"macah_design{k}, macah_design{k}_end"
-    return f"  {{{_text(dfg.name)}, {design}, {counts}, {memory}, assertions{k}, {len(dfg.assertions)}}},\n"
+    ports = f"port{k}" if dfg.streams else "NULL"
+    assertions = f"assertions{k}, {len(dfg.assertions)}"
+    return f"  {{{_text(dfg.name)}, {design}, {counts}, {memory}, {assertions}, {ports}}},\n"
 
 
 def _image_source(

@@ -48,8 +48,9 @@ static inline void macah_pause(void) {
 #endif
 }
 
-static inline void macah_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *timeout) {
-  syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0);
+/* 0 if the time was over. */
+static inline int macah_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *timeout) {
+  return syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0) == 0 || errno != ETIMEDOUT;
 }
 
 /* Wakes up to `how_many` sleepers. A sleeper announces itself again whenever it sleeps again, so a bell may count
@@ -108,6 +109,7 @@ static inline void macah_push(macah_stream *s, const void *element) {
 }
 
 static inline void macah_pop(macah_stream *s, void *element) {
+  s->receiver.seen = macah_load(&s->sender.count); /* never behind the own count, as the fast way relies on */
   memcpy(element, macah_element(s, s->receiver.count), s->element_size);
   macah_store(&s->receiver.count, s->receiver.count + 1);
 }

@@ -2,12 +2,11 @@
 #define _GNU_SOURCE
 #include "cosim.h"
 
+#include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "host.h"
 
 struct pool {
   struct macah_simulator *idle;
@@ -82,15 +81,28 @@ static uint32_t *memory_words(const struct macah_kernel *kernel, struct macah_ex
   return execution->words + kernel->live_ins + kernel->live_outs;
 }
 
+static void check_stream(const struct macah_kernel *kernel, macah_stream *const *streams, uint32_t s) {
+  const struct macah_port *port = &kernel->port[s];
+  if (!streams[s]) macah_die("kernel '%s': the stream '%s' is null", kernel->name, port->name);
+  uint32_t magic = macah_load(&streams[s]->magic);
+  if (magic == MACAH_FREED) macah_die("kernel '%s': the stream '%s' has been freed", kernel->name, port->name);
+  if (magic != MACAH_LIVE) macah_die("kernel '%s': '%s' is not a stream", kernel->name, port->name);
+  for (uint32_t t = 0; t < s; t++)
+    if (streams[t] == streams[s] && kernel->port[t].sends == port->sends)
+      macah_die("kernel '%s' %s one stream by two names, '%s' and '%s', so the order of what it %s is not known;"
+                " use one name",
+                kernel->name, port->sends ? "sends to" : "receives from", kernel->port[t].name, port->name,
+                port->sends ? "sends" : "receives");
+}
+
 static void hand_over(const struct macah_kernel *kernel, struct macah_execution *execution, const uint32_t *live_in,
                       macah_stream *const *streams, uint32_t *const *memories) {
   if (kernel->live_ins) memcpy(execution->words, live_in, 4 * (size_t)kernel->live_ins);
   for (uint32_t s = 0; s < kernel->streams; s++) {
-    if (!streams[s]) macah_die("kernel '%s': its stream number %u is null", kernel->name, s);
-    if (macah_load(&streams[s]->magic) != MACAH_LIVE)
-      macah_die("kernel '%s': its stream number %u has been freed", kernel->name, s);
+    check_stream(kernel, streams, s);
     macah_disown(&streams[s]->sender);
     macah_disown(&streams[s]->receiver);
+    macah_note_user(streams[s], !kernel->port[s].sends);
     execution->stream[s] = (uint64_t)((char *)streams[s] - (char *)macah_arena);
   }
   uint32_t *words = memory_words(kernel, execution);
@@ -119,6 +131,9 @@ static int converse(int socket, struct macah_answer *answer) {
     if (errno != EINTR) return 0;
   char *next = (char *)answer, *end = next + sizeof *answer;
   while (next < end) {
+    int ready = poll(&(struct pollfd){.fd = socket, .events = POLLIN}, 1, MACAH_LOOK / 1000000);
+    if (ready == 0) macah_look_for_deadlock();
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     ssize_t got = recv(socket, next, (size_t)(end - next), 0);
     if (got == 0 || (got < 0 && errno != EINTR)) return 0;
     if (got > 0) next += got;
@@ -137,8 +152,15 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
   const struct macah_kernel *kernel = &macah_kernels[k];
   struct macah_simulator *simulator = take_simulator(k);
   hand_over(kernel, simulator->execution, live_in, streams, memories);
+  struct macah_execution *execution = simulator->execution;
+  struct macah_entered entered = {kernel->name,    &execution->asleep, &execution->waiting, &execution->cycles,
+                                  kernel->streams, kernel->port,       streams};
   struct macah_answer answer;
-  if (!converse(simulator->socket, &answer)) macah_simulator_failed(simulator, kernel, "ended unexpectedly");
+  macah_me.entered = &entered;
+  macah_begin_wait(MACAH_FOR_KERNEL, NULL, (struct macah_place){0});
+  int answered = converse(simulator->socket, &answer);
+  macah_end_wait();
+  if (!answered) macah_simulator_failed(simulator, kernel, "ended unexpectedly");
   if (answer.failed) fail(kernel, answer.assertion);
   take_results(kernel, simulator->execution, live_out, memories);
   give_back(k, simulator);

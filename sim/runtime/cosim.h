@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "channel.h"
+#include "host.h"
 
 /* The simulator's open files. Everything it reads is a file without a name, so nothing can be left over. */
 enum { SOCKET_FD = 3, ARENA_FD, DESIGN_FD, MODULE_FD, CONTROL_FD };
@@ -25,6 +25,7 @@ struct macah_kernel {
   const struct macah_memory *memory;
   const char *const *assertions;
   uint32_t assertion_count;
+  const struct macah_port *port;
 };
 
 /* Of the image. Lists of strings end with a null. */
@@ -37,6 +38,7 @@ extern const char *const macah_simulator_command[], *const macah_simulator_envir
  * `words` holds live-ins, live-outs and memories, in this order. */
 struct macah_execution {
   uint64_t cycles, stalls;
+  uint64_t asleep, waiting; /* see host.h: macah_entered */
   uint64_t stream[64]; /* offsets in the arena */
   uint32_t number;     /* which tells the bell that it sleeps on */
   uint32_t host;       /* process that must be alive */

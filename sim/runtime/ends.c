@@ -40,6 +40,7 @@ static void take_away(struct macah_end *end) {
 
 void macah_take(macah_stream *s, struct macah_end *end) {
   macah_lock(end);
+  macah_note_user(s, end == &s->receiver);
   const void *owner = __atomic_load_n(&end->owner, __ATOMIC_RELAXED);
   if (owner == &macah_me || owner == &nobody) return;
   if (owner) take_away(end);

@@ -2,6 +2,8 @@
 #ifndef MACAH_HOST_H
 #define MACAH_HOST_H
 
+#include <stdio.h>
+
 #include "channel.h"
 
 /* A place of the program that uses a stream; `text` is the stream as it stands there. */
@@ -11,18 +13,45 @@ struct macah_place {
   const char *text;
 };
 
-enum { MACAH_NEVER_OWNED = 16 };
+enum { MACAH_USERS = 4 };
 
-/* What only the host knows of a stream. */
+/* What only the host knows of a stream. `users` are the latest threads at its sending and its receiving end. */
 struct macah_about {
-  const char *file, *layout;
-  int line;
+  struct macah_place created; /* `text` is the layout of elements */
+  unsigned users[2][MACAH_USERS];
   struct accessor *accessor;
 };
 
-/* A thread of the program, since it used a stream for the first time. */
+/* A stream of a kernel: its name and the places that use it, as "file:line, file:line". */
+struct macah_port {
+  const char *name, *places;
+  int sends;
+};
+
+/* A kernel that a thread has entered, as its simulator keeps it up to date: while it sleeps until a stream
+ * changes, `asleep` is the number of this sleep, and `waiting` has a bit for each such stream. */
+struct macah_entered {
+  const char *kernel;
+  const uint64_t *asleep, *waiting, *cycles;
+  unsigned ports;
+  const struct macah_port *port;
+  macah_stream *const *stream;
+};
+
+enum macah_kind { MACAH_TO_SEND = 1, MACAH_TO_RECEIVE, MACAH_FOR_KERNEL };
+
+/* A thread of the program that has used a stream or entered a kernel. */
 struct macah_thread {
-  unsigned number;
+  unsigned number; /* from 1, the main thread */
+  pid_t id;
+  const char *accessor;
+  struct macah_thread *next;
+  /* What it waits for, while `wait`, the number of this waiting, is not 0. */
+  uint64_t wait;
+  enum macah_kind kind;
+  macah_stream *stream;
+  struct macah_place place;
+  const struct macah_entered *entered;
 };
 
 /* ends.c. Makes the caller the only thread at an end, until macah_unlock(). */
@@ -31,6 +60,40 @@ void macah_take(macah_stream *, struct macah_end *);
 void macah_disown(struct macah_end *);
 /* All that the other threads of the program wrote before is visible to the caller, and the other way round. */
 void macah_fence(void);
+
+/* threads.c. The number of the calling thread, which is known to the others from now on. */
+unsigned macah_my_number(void);
+/* The threads that are known; with them locked. */
+extern struct macah_thread *macah_threads;
+void macah_lock_threads(void);
+void macah_unlock_threads(void);
+/* Notes that the caller uses a stream's end. */
+void macah_note_user(macah_stream *, int receives);
+
+/* waits.c. What a thread waits for is told before it sleeps and after. While it sleeps, it looks every
+ * MACAH_LOOK nanoseconds whether it waits in vain, which ends the program. */
+enum { MACAH_LOOK = 150000000 };
+void macah_begin_wait(enum macah_kind, macah_stream *, struct macah_place);
+void macah_end_wait(void);
+void macah_look_for_deadlock(void);
+int macah_must_wait(enum macah_kind, const macah_stream *);
+/* Whether a port of a kernel that its simulator waits for cannot be served. */
+int macah_port_waits(const struct macah_entered *, unsigned port);
+
+/* A thread other than the known ones, or what a known one waits for outside streams, as /proc has it. */
+struct macah_task {
+  pid_t id;
+  uint64_t switches;
+  uintptr_t futex; /* it sleeps on, for ever; 0 if it does not */
+};
+
+/* tasks.c. What the process's threads do; -1 if that cannot be told. Release with free(). */
+int macah_list_tasks(struct macah_task **);
+/* Whether another process may wake who waits there. */
+int macah_is_foreign(uintptr_t futex);
+
+/* report.c. */
+void macah_report_deadlock(FILE *, const struct macah_task *, int count);
 
 /* Ends the program unless `s` is a stream. */
 void macah_check(const macah_stream *s, const char *what);

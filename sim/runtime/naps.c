@@ -13,6 +13,7 @@ static enum nap nap;
 static unsigned fruitless; /* polls since the last transfer */
 static unsigned debt_age;  /* cycles since the other ends were told */
 static int eager;
+static uint64_t sleeps;
 
 void begin_naps(int never_for_polls) {
   nap = NO_NAP;
@@ -57,12 +58,14 @@ static int any_change(void) {
 }
 
 static void watch(int on) {
-  uint64_t bit = (uint64_t)1 << execution->number % MACAH_BELLS;
+  uint64_t bit = (uint64_t)1 << execution->number % MACAH_BELLS, waiting = 0;
   for (unsigned i = 0; i < port_count; i++) {
     uint64_t *watchers = &ports[i].stream->watchers;
     if (on && is_waiting(&ports[i])) __atomic_fetch_or(watchers, bit, __ATOMIC_SEQ_CST);
     if (!on) __atomic_fetch_and(watchers, ~bit, __ATOMIC_SEQ_CST);
+    waiting |= (uint64_t)is_waiting(&ports[i]) << i;
   }
+  macah_store(&execution->waiting, waiting);
 }
 
 /* Until a stream that was not ready is, or the time is over. */
@@ -73,8 +76,10 @@ static void sleep_for(const struct timespec *timeout) {
     macah_add(&bell->sleepers, 1);
     watch(1);
     if (any_change()) break;
+    if (!timeout) macah_store(&execution->asleep, ++sleeps);
     macah_futex_wait(&bell->rings, rings, timeout);
   } while (!timeout);
+  macah_store(&execution->asleep, 0);
   watch(0);
   /* Who shares the bell may need the bit that is gone now, and sets it again. */
   if (macah_load(&macah_arena->simulators) > MACAH_BELLS) macah_ring(bell, UINT_MAX);

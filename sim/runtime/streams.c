@@ -7,8 +7,6 @@
 
 #include "host.h"
 
-__thread struct macah_thread macah_me;
-
 void macah_die(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -38,7 +36,7 @@ macah_stream *macah_stream_create(size_t element_size, size_t depth, const char 
   *s = head;
   s->about = malloc(sizeof *s->about);
   if (!s->about) macah_die("out of memory");
-  *s->about = (struct macah_about){.file = file, .line = line, .layout = layout};
+  *s->about = (struct macah_about){.created = {file, line, layout}};
   macah_store(&s->magic, MACAH_LIVE);
   return s;
 }
@@ -58,10 +56,6 @@ void macah_free(void *stream) {
 
 void macah_stream_wake(struct macah_bell *bell) { macah_ring(bell, 1); }
 
-static int must_wait_to_send(const macah_stream *s) { return macah_is_full(s); }
-
-static int must_wait_to_receive(const macah_stream *s) { return macah_is_empty(s) && !macah_load(&s->closed); }
-
 static int processors(void) {
   static int known;
   cpu_set_t set;
@@ -69,20 +63,29 @@ static int processors(void) {
   return known;
 }
 
-static void await(macah_stream *s, struct macah_bell *bell, int (*must_wait)(const macah_stream *), const char *what) {
-  if (processors() > 1)
-    for (int spins = 0; spins < MACAH_SPINS; spins++) {
-      if (!must_wait(s)) return;
-      macah_pause();
-    }
+/* Sleeps until the stream may be ready. */
+static void doze(macah_stream *s, struct macah_bell *bell, enum macah_kind kind) {
+  static const struct timespec a_while = {0, MACAH_LOOK};
+  uint32_t rings;
   do {
-    uint32_t rings = macah_load(&bell->rings);
+    rings = macah_load(&bell->rings);
     macah_add(&bell->sleepers, 1);
     macah_fence();
-    if (!must_wait(s)) return;
-    macah_futex_wait(&bell->rings, rings, NULL);
-  } while (macah_load(&s->magic) == MACAH_LIVE && must_wait(s));
-  macah_check(s, what);
+    while (macah_must_wait(kind, s) && macah_load(&bell->rings) == rings)
+      if (!macah_futex_wait(&bell->rings, rings, &a_while)) macah_look_for_deadlock();
+  } while (macah_must_wait(kind, s));
+}
+
+static void await(macah_stream *s, enum macah_kind kind, struct macah_place place) {
+  if (processors() > 1)
+    for (int spins = 0; spins < MACAH_SPINS; spins++) {
+      if (!macah_must_wait(kind, s)) return;
+      macah_pause();
+    }
+  macah_begin_wait(kind, s, place);
+  doze(s, kind == MACAH_TO_SEND ? &s->writable : &s->readable, kind);
+  macah_end_wait();
+  macah_check(s, kind == MACAH_TO_SEND ? "send" : "receive");
 }
 
 static int send_now(macah_stream *s, const void *element) {
@@ -109,9 +112,8 @@ static int receive_now(macah_stream *s, void *element) {
 }
 
 void macah_stream_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
-  (void)file, (void)line, (void)text;
   macah_check(s, "send");
-  while (!send_now(s, element)) await(s, &s->writable, must_wait_to_send, "send");
+  while (!send_now(s, element)) await(s, MACAH_TO_SEND, (struct macah_place){file, line, text});
 }
 
 int macah_stream_try_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
@@ -121,12 +123,11 @@ int macah_stream_try_send(macah_stream *s, const void *element, const char *file
 }
 
 int macah_stream_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
-  (void)file, (void)line, (void)text;
   macah_check(s, "receive");
   for (;;) {
     if (receive_now(s, element)) return 1;
     if (macah_is_ended(s)) return 0;
-    await(s, &s->readable, must_wait_to_receive, "receive");
+    await(s, MACAH_TO_RECEIVE, (struct macah_place){file, line, text});
   }
 }
 

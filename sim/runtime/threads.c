@@ -1,4 +1,4 @@
-/* Memory accessors: a thread at the other end of a stream. */
+/* The program's threads as far as they use streams, and memory accessors: threads at the other end of a stream. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,8 +13,64 @@ struct accessor {
   _Alignas(max_align_t) unsigned char frame[];
 };
 
+__thread struct macah_thread macah_me;
+struct macah_thread *macah_threads;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
+static unsigned last_number;
+
+void macah_lock_threads(void) { pthread_mutex_lock(&lock); }
+
+void macah_unlock_threads(void) { pthread_mutex_unlock(&lock); }
+
+static void forget(void *thread) {
+  pthread_mutex_lock(&lock);
+  struct macah_thread **link = &macah_threads;
+  while (*link && *link != thread) link = &(*link)->next;
+  if (*link) *link = (*link)->next;
+  pthread_mutex_unlock(&lock);
+  macah_me.number = 0;
+}
+
+unsigned macah_my_number(void) {
+  if (macah_me.number) return macah_me.number;
+  pthread_mutex_lock(&lock);
+  macah_me.number = ++last_number;
+  macah_me.id = (pid_t)syscall(SYS_gettid);
+  macah_me.next = macah_threads;
+  macah_threads = &macah_me;
+  pthread_mutex_unlock(&lock);
+  pthread_setspecific(key, &macah_me);
+  return macah_me.number;
+}
+
+/* The others are the parent's. */
+static void after_fork_in_child(void) {
+  pthread_mutex_init(&lock, NULL);
+  macah_me.next = NULL;
+  macah_me.id = (pid_t)syscall(SYS_gettid);
+  macah_threads = macah_me.number ? &macah_me : NULL;
+}
+
+__attribute__((constructor(101))) static void know_main_thread(void) {
+  pthread_key_create(&key, forget);
+  pthread_atfork(NULL, NULL, after_fork_in_child);
+  macah_my_number();
+}
+
+void macah_note_user(macah_stream *s, int receives) {
+  unsigned *users = s->about->users[receives], me = macah_my_number();
+  for (int i = 0; i < MACAH_USERS; i++)
+    if (users[i] == me) return;
+  memmove(users + 1, users, (MACAH_USERS - 1) * sizeof *users);
+  users[0] = me;
+}
+
 static void *run(void *argument) {
   struct accessor *accessor = argument;
+  macah_me.accessor = accessor->name;
+  macah_my_number();
   accessor->body(accessor->frame);
   return NULL;
 }

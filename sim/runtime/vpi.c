@@ -126,9 +126,6 @@ static void check_port(unsigned i) {
   if (ports[i].stream->element_size != ports[i].size)
     macah_die("stream %u of the kernel has elements of %u bytes, the program's of %llu", i, ports[i].size,
               (unsigned long long)ports[i].stream->element_size);
-  for (unsigned j = 0; j < i; j++)
-    if (ports[j].stream == ports[i].stream && ports[j].sends == ports[i].sends)
-      macah_die("streams %u and %u of the kernel are the same stream", j, i);
 }
 
 static PLI_INT32 do_begin(PLI_BYTE8 *data) {

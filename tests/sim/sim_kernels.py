@@ -22,7 +22,16 @@ HEAD = """\
 #define TRY_RECEIVE(s, element) macah_stream_try_receive(s, element, MACAH_HERE, #s)
 #define SPAWN(s, body, frame, size, writes) macah_spawn(s, #body, body, frame, size, writes)
 """
-WARNINGS = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function")
+WARNINGS = (
+    "-std=gnu11",
+    "-O1",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unused-function",
+    "-Wno-unused-but-set-variable",
+    "-Wno-maybe-uninitialized",
+)
 INT = (Word(0, 4, True),)
 
 _HEAD = """\

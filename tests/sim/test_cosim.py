@@ -221,7 +221,7 @@ def test_a_null_stream_is_reported(program: Builder) -> None:
     main = "int main(void) { macah_run_kernel(0, NULL, NULL, (macah_stream *[]){NULL, NULL}, NULL); }"
     done = run(program(main, pass_on()))
     assert done.returncode == -6
-    assert done.stderr == "macah: kernel 'pass_on': its stream number 0 is null\n"
+    assert done.stderr == "macah: kernel 'pass_on': the stream 'in' is null\n"
 
 
 def test_the_program_does_not_see_the_simulator_as_its_child(program: Builder) -> None:

@@ -1,0 +1,87 @@
+/* What the threads of the process do, by the system's account. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host.h"
+
+static char *read_text(const char *format, pid_t id, char *text, size_t size) {
+  char name[64];
+  snprintf(name, sizeof name, format, (int)id);
+  int file = open(name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return NULL;
+  ssize_t length = read(file, text, size - 1);
+  close(file);
+  if (length <= 0) return NULL;
+  text[length] = 0;
+  return text;
+}
+
+/* Futex operations that end only when another thread wakes the sleeper; the timeout is the fourth argument. */
+static uintptr_t endless_futex(const char *call) {
+  unsigned long number, address, operation, value, timeout;
+  if (sscanf(call, "%lu %lx %lx %lx %lx", &number, &address, &operation, &value, &timeout) != 5) return 0;
+  operation &= ~(unsigned long)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
+  int waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI;
+  return number == SYS_futex && waits && !timeout ? address : 0;
+}
+
+static uint64_t switches_of(pid_t id) {
+  char text[4096];
+  unsigned long long sum = 0, count;
+  if (!read_text("/proc/self/task/%d/status", id, text, sizeof text)) return 0;
+  for (const char *at = text; (at = strstr(at, "ctxt_switches:")); at++)
+    if (sscanf(at, "ctxt_switches: %llu", &count) == 1) sum += count;
+  return sum;
+}
+
+static int has_ended(pid_t id) {
+  char text[512];
+  const char *state = read_text("/proc/self/task/%d/stat", id, text, sizeof text);
+  state = state ? strrchr(state, ')') : NULL;
+  return !state || state[1] == 0 || strchr("ZX", state[2]);
+}
+
+static struct macah_task look_at(pid_t id) {
+  char text[512];
+  struct macah_task task = {.id = id, .switches = switches_of(id)};
+  const char *call = read_text("/proc/self/task/%d/syscall", id, text, sizeof text);
+  if (call) task.futex = endless_futex(call);
+  return task;
+}
+
+int macah_list_tasks(struct macah_task **tasks) {
+  DIR *directory = opendir("/proc/self/task");
+  int count = 0;
+  *tasks = NULL;
+  if (!directory) return -1;
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    pid_t id = atoi(entry->d_name);
+    if (id <= 0 || has_ended(id)) continue;
+    struct macah_task *more = realloc(*tasks, (size_t)(count + 1) * sizeof *more);
+    if (!more) {
+      count = -1;
+      break;
+    }
+    *tasks = more;
+    more[count++] = look_at(id);
+  }
+  closedir(directory);
+  return count;
+}
+
+int macah_is_foreign(uintptr_t futex) {
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (!maps) return 1;
+  char line[4200];
+  int foreign = 0;
+  while (fgets(line, sizeof line, maps)) {
+    unsigned long from, to;
+    char access[5];
+    if (sscanf(line, "%lx-%lx %4s", &from, &to, access) == 3 && from <= futex && futex < to) foreign = access[3] == 's';
+  }
+  fclose(maps);
+  return foreign;
+}

@@ -1,0 +1,183 @@
+"""Programs that wait for nothing but themselves are stopped and told why; others that wait are left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from sim_kernels import build, run, scale
+
+CYCLE = """
+#include <pthread.h>
+#include <unistd.h>
+static MACAH_STREAM(int) a, b;
+# 10 "cycle.macah"
+static void *other(void *unused) {
+  int x;
+  macah_receive(x, a);
+  macah_send(b, x);
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  int x = 1;
+  a = macah_create(int, 2, "i32"), b = macah_create(int, 3, "i32");
+  pthread_create(&thread, NULL, other, NULL);
+  macah_send(a, x);
+  macah_receive(x, b);
+  pthread_create(&thread, NULL, other, NULL);
+  macah_receive(x, b);
+}
+"""
+PAIR = """macah: deadlock: every thread of the program waits for another
+  cycle.macah:24: thread 1 (main) waits to receive from 'b', which is empty (0 of 3) and open
+    created at cycle.macah:19
+    its other end: thread 2, which has ended
+  cycle.macah:12: thread 3 waits to receive from 'a', which is empty (0 of 2) and open
+    created at cycle.macah:19
+    its other end: thread 1 (main)
+hint: make a stream on the way deeper, or receive without waiting ('w :: x <? s')
+"""
+
+
+def stopped(host: str, directory: Path) -> str:
+    """What a program says that deadlocks within two seconds, which it must, and abort."""
+    executable = build(host, [], directory)
+    begin = time.monotonic()
+    done = run(executable)
+    assert time.monotonic() - begin < 2
+    assert done.returncode == -6, done
+    return str(done.stderr)
+
+
+def test_each_thread_is_shown_with_its_stream_and_place(tmp_path: Path) -> None:
+    assert stopped(CYCLE, tmp_path) == PAIR
+
+
+FULL = """
+#include <pthread.h>
+static void swap(void *frame) {
+  MACAH_STREAM(int) *s = frame;
+  for (int i = 0, x; i < 9; i++) {
+    macah_send(s[1], i);
+    macah_send(s[1], i);
+    macah_receive(x, s[0]);
+  }
+}
+int main(void) {
+  MACAH_STREAM(int) s[2] = {macah_create(int, 2, "i32"), macah_create(int, 4, "i32")};
+  macah_spawn(s[0], "swap", swap, s, sizeof s, 1);
+  printf("begun\\n");
+  for (int i = 0, x; i < 9; i++) {
+    macah_send(s[0], i);
+    macah_send(s[0], i);
+    macah_send(s[0], i);
+    macah_receive(x, s[1]);
+  }
+}
+"""
+
+
+def test_the_cycle_of_waits_is_shown_and_output_is_not_lost(tmp_path: Path) -> None:
+    done = run(build(FULL, [], tmp_path))
+    assert (done.stdout, done.returncode) == ("begun\n", -6)
+    assert "waits to send to 's[0]', which is full (2 of 2)\n    created at " in done.stderr
+    assert "waits to send to 's[1]', which is full (4 of 4)" in done.stderr
+    assert "thread 2 (accessor swap) waits to send" in done.stderr
+    assert (
+        "  cycle: thread 1 (main) waits for thread 2 (accessor swap), which waits for thread 1" in done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("pthread_join(thread, NULL);", "thread 1 (main) waits for thread 2\n"),
+        ("pthread_mutex_lock(&mutex);", "thread 1 (main) waits for thread 2\n"),
+        ("pthread_cond_wait(&changed, &free_mutex);", "thread 1 (main) waits for a lock, a condition or"),
+        ("pthread_exit(NULL);", "thread 2"),
+    ],
+)
+def test_waits_outside_streams_count(tmp_path: Path, body: str, says: str) -> None:
+    host = f"""
+    #include <pthread.h>
+    #include <unistd.h>
+    static MACAH_STREAM(int) s;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, free_mutex = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    static void *wait(void *unused) {{
+      int x;
+      pthread_mutex_lock(&mutex);
+      macah_receive(x, s);
+      return unused;
+    }}
+    int main(void) {{
+      pthread_t thread;
+      (void)changed, (void)free_mutex;
+      s = macah_create(int, 2, "i32");
+      pthread_create(&thread, NULL, wait, NULL);
+      usleep(50000);
+      {body}
+    }}"""
+    assert says in stopped(host, tmp_path)
+
+
+WAITING = """
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+static MACAH_STREAM(int) s;
+static void feed(void *frame) {
+  (void)frame;
+  %s
+  macah_send(s, 7);
+}
+int main(void) {
+  int x;
+  s = macah_create(int, 2, "i32");
+  macah_spawn(s, "feed", feed, NULL, 0, 0);
+  macah_receive(x, s);
+  printf("%%d", x);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "sleep(1);",
+        "poll(NULL, 0, 1000);",
+        "char c; while (read(0, &c, 1) < 0) continue;",
+        "for (time_t begin = time(NULL); time(NULL) < begin + 2;) continue;",
+        "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_cond_t c = PTHREAD_COND_INITIALIZER;"
+        "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec++; pthread_mutex_lock(&m);"
+        "pthread_cond_timedwait(&c, &m, &t);",
+    ],
+)
+def test_who_waits_for_something_else_is_left_alone(tmp_path: Path, body: str) -> None:
+    executable = build("#include <time.h>\n" + WAITING % body, [], tmp_path)
+    with subprocess.Popen([executable], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        time.sleep(0.8)
+        assert child.communicate("x", timeout=20)[0] == "7"
+        assert child.returncode == 0
+
+
+LOCK_STEP = """
+int main(void) {
+  MACAH_STREAM(int) in = macah_create(int, 4, "i32"), out = macah_create(int, 4, "i32");
+  for (int i = 0; i < 3; i++) macah_send(in, i);
+  uint32_t live_in[] = {4, 1}, live_out[1];
+  macah_run_kernel(0, live_in, live_out, (macah_stream *[]){(macah_stream *)in, (macah_stream *)out}, NULL);
+}
+"""
+
+
+def test_a_kernel_that_waits_for_its_own_thread_is_shown(tmp_path: Path) -> None:
+    done = run(build(LOCK_STEP, [scale()], tmp_path))
+    assert done.returncode == -6
+    assert "  thread 1 (main) is in kernel 'scale', which waits in its cycle 3\n" in done.stderr
+    assert "    to receive from 'in' at" in done.stderr
+    assert "which is empty (0 of 4) and open\n    created at " in done.stderr
+    assert "compile with --ordered-streams" in done.stderr
