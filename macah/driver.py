@@ -36,10 +36,8 @@ from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
 from .todfg import build_dfg
 from .toolchain import check_output, compiler, run_compiler, workspace, write_whole
-from .translate import HostKernel, to_c, to_host_c
-
-# What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels.
-_LANGUAGE = ("-std=gnu11", "-fwrapv", "-pthread")
+from .translate import HostKernel, to_c, to_host_c, translate
+from .translate_prelude import LANGUAGE
 
 # The values of pseudo-constants.
 Adpc = dict[str, int]
@@ -149,7 +147,7 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
     errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
     # In mode c the C compiler comes next anyway.
     if errors or not in_c and options.action != "emit" and program.kernels:
-        found += host_mistakes(program, adpc, (*_LANGUAGE, *_includes(options)), errors)
+        found += host_mistakes(program, adpc, LANGUAGE, errors)
     if not errors:
         # A mapper's error says more than a warning that the arrays are too large.
         fabric = _fabric(options.arch) if in_c and program.kernels else None
@@ -157,10 +155,6 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
     messages.show(found)
     if messages.errors:
         raise Stopped
-
-
-def _includes(options: Options) -> list[str]:
-    return [flag for flag in options.cpp if flag.startswith("-I")]
 
 
 def _check_passes(options: Options) -> None:
@@ -271,10 +265,11 @@ def _build(
     """Compiles the whole program to an executable in `directory`."""
     sources = [str(source) for source in RUNTIME_SOURCES]
     if options.mode == "c" or not program.kernels:
-        text = to_c(program, adpc)
+        translation = translate(program, adpc, columns=True)
     else:
         kernels = _compile_kernels(program, adpc, options, stages)
-        text = to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels], adpc)
+        hosted = [HostKernel(k.site, k.kernel, k.dfg) for k in kernels]
+        translation = translate(program, adpc, hosted, columns=True)
         with stages("build the simulation"):
             try:
                 image = build_image([k.design for k in kernels], directory, compiler())
@@ -283,8 +278,8 @@ def _build(
         sources += [str(source) for source in image.sources]
     with stages("compile the host program"):
         host, object_file, built = (directory / name for name in ("program.c", "program.o", "program"))
-        host.write_text(text)
-        flags = [*_LANGUAGE, *options.cc, *_warnings(options), *_includes(options)]
+        host.write_text(translation.text)
+        flags = [*LANGUAGE, *translation.flags, *options.cc, *_warnings(options)]
         said = run_compiler(
             [*flags, "-c", str(host), "-o", str(object_file)],
             "the C compiler did not accept the host part of the program",
@@ -295,7 +290,7 @@ def _build(
         debug = [flag for flag in options.cc if flag.startswith("-g")]
         libraries = [*RUNTIME_FLAGS, *options.link]
         said = run_compiler(
-            [*_LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],
+            [*LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],
             "the program could not be linked",
             options.verbose,
         )

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pycparser import c_ast
-from pycparser.c_parser import ParseError
+from pycparser.c_parser import _BINARY_PRECEDENCE, ParseError
 
 from macah.diagnostic import MacahError
 from macah.gnu import GnuC
@@ -208,6 +208,24 @@ class MacahParser(GnuC):
             and less.end == negation.start
             and self._mark() not in self._no_sends
         )
+
+    def _parse_binary_expression(self, min_prec: int = 0, lhs: Any = None, start: int = -1) -> Any:
+        """As pycparser's, but each operation has a span, those inside larger ones too."""
+        if start < 0:
+            start = self._ready[1] if self._ready is not None else self._mark()
+        if lhs is None:
+            lhs = self._parse_cast_expression()
+        while (precedence := self._precedence()) >= min_prec:
+            operator, right = self._advance(), self._mark()
+            rhs = self._parse_cast_expression()
+            while (following := self._precedence()) > precedence:
+                rhs = self._parse_binary_expression(following, rhs, right)
+            lhs = self._spanned(c_ast.BinaryOp(operator.value, lhs, rhs, lhs.coord), start)
+        return lhs
+
+    def _precedence(self) -> int:
+        """How tight the next token binds as a binary operator; -1 if it is none."""
+        return int(_BINARY_PRECEDENCE.get(self._peek_type(), -1))
 
     def _parse_cast_expression(self) -> Any:
         if self._ready is not None:

@@ -19,7 +19,7 @@ from .passes.separate_streams import separate_streams
 from .passes.unroll_for import unroll_for
 from .program import Program, place_of, walk
 from .toolchain import compiler_command
-from .translate import to_c
+from .translate import translate
 
 # The passes that find mistakes.
 _PASSES = (inline_calls, unroll_for, separate_streams)
@@ -65,12 +65,13 @@ def host_mistakes(
     if not gcc_json.supported():
         return []
     try:
-        text = to_c(program, adpc)
+        translation = translate(program, adpc, columns=True)
     except MacahError as error:
         return list(error.diagnostics)
     command = [
         *compiler_command(),
         *flags,
+        *translation.flags,
         "-w",
         "-fsyntax-only",
         "-fdiagnostics-format=json",
@@ -78,7 +79,7 @@ def host_mistakes(
         "c",
         "-",
     ]
-    done = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+    done = subprocess.run(command, input=translation.text.encode(), capture_output=True, check=False)
     found = [d for d in gcc_json.read(done.stderr.decode(errors="replace")) if d.severity == "error"]
     covered = list(_covered(program, known))
     return [replace(d, code="c-compiler") for d in found if not _is_in(d.where, covered)]

@@ -29,29 +29,16 @@ _BASIC = frozenset(
 )
 
 
-def stream_of(element: str) -> tuple[str, str]:
-    """What stands before and behind an element type to make it a stream's.
-
-    A line marker must not come between the parentheses of a macro.
-    """
-    if "\n" in element:
-        return "__typeof__(", " (**)(macah_stream *))"
-    return "MACAH_STREAM(", ")"
-
-
 def replace_stream_type(source: Source, node: StreamType) -> None:
     """`const short stream s` becomes `const MACAH_STREAM(short) s`."""
     at = source.index_at(node.coord)
     first, moved = _specifiers(source, at)
-    opening, stop, end = source.tokens[first], source.tokens[at - 1].end, source.tokens[at].end
-    if source.text[stop : source.tokens[at].start].strip(" \t"):
-        stop = source.tokens[at].start
-    before, behind = stream_of(source.text[opening.start : stop])
-    outside = "".join(f"{t.value} " for t in moved)
-    source.replace((opening.start, opening.end), f"{outside}{before}{opening.value}")
+    opening, last, word = source.tokens[first], source.tokens[at - 1], source.tokens[at]
+    source.before(opening.start, "".join(f"{t.value} " for t in moved) + "MACAH_STREAM(")
     for token in moved:
         source.replace((token.start, token.end), "")
-    source.replace((stop, end), behind)
+    adjacent = not source.text[last.end : word.start].strip(" \t") and last not in moved
+    source.replace((last.end if adjacent else word.start, word.end), ")")
 
 
 def unmark_dimensions(source: Source) -> None:

@@ -17,7 +17,7 @@ from macah.todfg import host_names
 if TYPE_CHECKING:
     from macah.translate_walk import Translator
 
-_WORD = "__UINT32_TYPE__"
+_WORD = "unsigned"
 _WIDE = "unsigned long long"
 # Types whose bits are the value, and the integers of their sizes.
 _FLOATS = {"float": _WORD, "double": _WIDE}
@@ -36,8 +36,8 @@ def kernel_call(translator: Translator, index: int, kernel: HostKernel) -> str:
     """The block that runs kernel number `index` in place of its source."""
     start = translator.place(kernel.site.node)[0]
     lines = [*_mentions(translator, kernel.site.node), *_call(index, kernel)]
-    # As in a system header, the compiler shall be silent: copying indeterminate values is no mistake here.
-    marker = translator.source.marker(start).rstrip("\n") + " 3\n"
+    # Copying indeterminate values is no mistake here.
+    marker = translator.source.marker(start)
     body = "".join(f"  {line}\n" for line in lines)
     return f"{marker}/* kernel {kernel.site.name} */ {{\n{body}}}"
 

@@ -1,15 +1,16 @@
-"""What every translated program begins with: the runtime's interface, macah.h, as it is.
-
-The program's text has been preprocessed already, so including any other header again could declare the same
-thing twice; macah.h includes none. It is marked as a system header, for compilers to be silent on it.
-"""
+"""What every translated program begins with: how it is compiled, and the runtime's interface."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
+import shlex
 
-from sim.cosim import RUNTIME
+from macah.program import Program
+from sim.cosim import RUNTIME, RUNTIME_SOURCES
+
+# What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels.
+LANGUAGE = ("-std=gnu11", "-fwrapv", "-pthread")
+DEFINED = "#define __MACAH__ 1\n"
 
 # A variable is often assigned by receives alone, which leave it as it is only where the stream has ended.
 _RECEIVE = """\
@@ -17,11 +18,22 @@ _RECEIVE = """\
 """
 
 
-@cache
-def _header() -> str:
-    return (RUNTIME / "macah.h").read_text(encoding="utf-8")
-
-
 def prelude(text: str) -> str:
-    """The declarations that the translated `text` uses, with a line marker in front."""
-    return '# 1 "macah.h" 3\n' + _header() + _RECEIVE * bool(re.search(r"\bmacah_receive", text))
+    """What comes before the translated `text`."""
+    include = f'{DEFINED}#include "{RUNTIME / "macah.h"}"\n'
+    return include + _RECEIVE * bool(re.search(r"\bmacah_receive(_at)?\b", text))
+
+
+def own_flags(program: Program) -> tuple[str, ...]:
+    """The flags that the user's own file needs: what the preprocessor got, and where its headers are."""
+    given = program.command[program.command.index("-E") + 2 :]
+    kept = (flag for flag in given if not flag.startswith(("-W", "-w", "-fdiagnostics")))
+    return (*kept, f"-iquote{program.path.parent}")
+
+
+def how_to_compile(flags: tuple[str, ...]) -> str:
+    """A comment with the command that compiles the program."""
+    folder = RUNTIME.as_posix()
+    sources = ",".join(source.name.removesuffix(".c") for source in RUNTIME_SOURCES)
+    words = shlex.join([*LANGUAGE, "-O2", *flags])
+    return f"/* cc {words} FILE.c {folder}/{{{sources}}}.c */\n".replace("*/ ", "* / ")

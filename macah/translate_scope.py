@@ -90,7 +90,8 @@ class Scopes:
             case c_ast.UnaryOp(op="++" | "--" | "p++" | "p--", expr=inner):
                 return self.type_of(inner)
             case c_ast.StructRef():
-                return self._member(node)
+                found = self.member(node)
+                return self.resolve(found.type) if found is not None else None
             case c_ast.FuncCall(name=function):
                 return self._returned(self.type_of(function))
             case c_ast.Cast(to_type=kind) | c_ast.CompoundLiteral(type=kind):
@@ -116,12 +117,12 @@ class Scopes:
             kind = self.resolve(kind.type)
         return self.resolve(kind.type) if isinstance(kind, c_ast.FuncDecl) else None
 
-    def _member(self, node: Any) -> Any:
+    def member(self, node: Any) -> Any:
+        """The declaration of the member that a `StructRef` names, or None."""
         base = self.type_of(node.name)
         if node.type == "->":
             base = self._target(base)
-        found = self._find_member(base, node.field.name)
-        return self.resolve(found.type) if found is not None else None
+        return self._find_member(base, node.field.name)
 
     def _find_member(self, kind: Any, name: str) -> Any:
         if not isinstance(kind, c_ast.Struct | c_ast.Union):

@@ -1,7 +1,7 @@
 """Memory accessors: for each function that is spawned, code that carries its arguments to its thread.
 
-    struct macah_frame_f { MACAH_STREAM(short) stream; __typeof__(const short *) a1; __typeof__(int) a2; };
-    static void macah_thread_f(void *frame) { … f(a->stream, a->a1, a->a2); }
+    struct macah_frame_of_f { MACAH_STREAM(short) a0; __typeof__(const short *) a1; __typeof__(int) a2; };
+    static void macah_thread_of_f(void *frame) { … f(a->a0, a->a1, a->a2); }
     static MACAH_STREAM(short) macah_reader_of_f(size_t depth, const short *a1, int a2) { … }
 
 It stands before the first function that spawns `f`; the call's arguments are converted and checked by C.
@@ -16,8 +16,7 @@ from pycparser import c_ast
 from macah.printer import Printer
 from macah.program import walk
 from macah.syntax import StreamType
-from macah.translate_decl import stream_of
-from macah.translate_text import Parts, Source
+from macah.translate_text import Source
 
 if TYPE_CHECKING:
     from macah.translate_walk import Translator
@@ -30,7 +29,7 @@ class _CPrinter(Printer):
     """Prints types with streams as C."""
 
     def visit_StreamType(self, n: StreamType) -> str:
-        return "".join(stream_of("")[:1]) + self.visit(n.element).rstrip() + stream_of("")[1]
+        return f"MACAH_STREAM({self.visit(n.element).rstrip()})"
 
     def visit__Shiftable(self, n: Any) -> str:
         return str(self._visit_expr(n.size))
@@ -47,26 +46,32 @@ class Accessors:
         self._made: set[tuple[str, str]] = set()
         self._pending: list[str] = []
 
-    def spawn(self, translator: Translator, node: Any, name: str, arguments: list[Any]) -> Parts:
-        """What stands for `mem_reader_spawn(f, args…)` and its relatives."""
-        depth: Parts = (_DEPTH,)
+    def spawn(self, translator: Translator, node: Any, name: str, arguments: list[Any]) -> None:
+        """Note the edits of `mem_reader_spawn(f, args…)` and its relatives."""
+        start, end = translator.place(node)[0], 0
         if name.endswith("_depth"):
             if not arguments:
                 translator.fail(f"'{name}' needs a depth and a function", node, code="accessor")
-            depth = (translator.place(arguments[0]),)
+            end = translator.place(arguments[0])[1]
             arguments = arguments[1:]
         function, parameters = _accessor(translator, node, name, arguments)
         role = "writer" if "writer" in name else "reader"
         self._make(translator, function, role, parameters)
-        parts: list[Any] = [f"macah_{role}_of_{function}(MACAH_HERE, ", *depth]
-        for argument in arguments[1:]:
-            parts += [", ", translator.place(argument)]
-        return (*parts, ")")
+        source, behind = translator.source, _end_of_argument(translator, node, arguments[0])
+        starter = f"macah_{role}_of_{function}"
+        if end:
+            # The depth stays where it is; a parenthesis around the function's name goes with it.
+            parenthesis = source.tokens_in((start, behind))[1]
+            source.replace((start, parenthesis.end), f"{starter}(MACAH_HERE, ")
+            comma = next(t for t in source.tokens_in((end, behind)) if t.type == "COMMA")
+            source.replace((comma.start, behind), "")
+        else:
+            source.replace((start, behind), f"{starter}(MACAH_HERE, {_DEPTH}")
 
     def emit(self, source: Source, position: int) -> None:
         """Write what is new before the function at `position`."""
         if self._pending:
-            source.insert(position, "".join(self._pending))
+            source.before(position, "".join(self._pending), outermost=True)
             self._pending = []
 
     def _make(self, translator: Translator, function: str, role: str, parameters: list[Any]) -> None:
@@ -77,6 +82,15 @@ class Accessors:
             layout = translator.layout(parameters[0].type, of_stream=True)
             self._pending.append(_starter(function, role, types, layout))
         self._made.add((function, role))
+
+
+def _end_of_argument(translator: Translator, node: Any, function: Any) -> int:
+    """The end of the function's name in a call, with the parentheses around it."""
+    tokens = translator.source.tokens_in(translator.place(node))
+    first = last = next(i for i, t in enumerate(tokens) if t.start == translator.place(function)[0])
+    while first > 2 and tokens[first - 1].type == "LPAREN" and tokens[last + 1].type == "RPAREN":
+        first, last = first - 1, last + 1
+    return tokens[last].end
 
 
 def _accessor(translator: Translator, node: Any, name: str, arguments: list[Any]) -> tuple[str, list[Any]]:
@@ -134,26 +148,30 @@ def _frame(function: str, types: list[str]) -> str:
     values = [f"{'(void *)' * (kind == _ANY_POINTER)}a->a{i}" for i, kind in enumerate(types)]
     return (
         f'\n# 1 "<accessor {function}>" 3\n'
-        f"struct macah_frame_{function} {{\n{''.join(members)}}};\n"
-        f"static void macah_thread_{function}(void *frame) {{\n"
-        f"  struct macah_frame_{function} *a = (struct macah_frame_{function} *)frame;\n"
+        f"struct macah_frame_of_{function} {{\n{''.join(members)}}};\n"
+        f"static void macah_thread_of_{function}(void *frame) {{\n"
+        f"  struct macah_frame_of_{function} *a = (struct macah_frame_of_{function} *)frame;\n"
         f"  {function}({', '.join(values)});\n"
         "}\n"
     )
 
 
 def _starter(function: str, role: str, types: list[str], layout: str) -> str:
-    parameters = ["const char *file", "int line", "__SIZE_TYPE__ depth", *(f"{kind} a{i}" for i, kind in enumerate(types) if i)]
+    parameters = [
+        "const char *file",
+        "int line",
+        "unsigned long depth",
+        *(f"{kind} a{i}" for i, kind in enumerate(types) if i),
+    ]
     values = [f"a{i}" for i in range(len(types))]
     writes = int(role == "writer")
     return (
         f'\n# 1 "<{role} {function}>" 3\n'
         f"static {types[0]} macah_{role}_of_{function}({', '.join(parameters)}) {{\n"
-        f"  {types[0]} a0 = ({types[0]})macah_stream_create(sizeof(MACAH_ELEMENT(({types[0]})0)), depth,\n"
-        f"    {layout}, file, line);\n"
-        f"  struct macah_frame_{function} frame = {{{', '.join(values)}}};\n"
-        f'  macah_spawn(a0, "{function}", macah_thread_{function}, &frame, sizeof frame, {writes});\n'
-
+        f"  {types[0]} a0 = ({types[0]})macah_stream_create(\n"
+        f"    sizeof(MACAH_ELEMENT(({types[0]})0)), depth, {layout}, file, line);\n"
+        f"  struct macah_frame_of_{function} frame = {{{', '.join(values)}}};\n"
+        f'  macah_spawn(a0, "{function}", macah_thread_of_{function}, &frame, sizeof frame, {writes});\n'
         "  return a0;\n"
         "}\n"
     )

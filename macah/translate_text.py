@@ -1,21 +1,15 @@
-"""Replacing parts of a program's text while the rest, and its line numbers, stay as they are."""
+"""The edits that make a program's text C, noted at the tokens of the preprocessed text."""
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
 from macah.columns import MacahCoord
 from macah.lexer import MacahLexer, MacahToken
 from macah.program import Program
-
-Span = tuple[int, int]
-# What stands for a span: literal text, and spans of the program that are themselves edited.
-Parts = tuple[str | Span, ...]
-
-_MARKER = re.compile(r'^#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+("(?:[^"\\\n]|\\.)*"))?[^\n]*\n', re.MULTILINE)
+from macah.translate_sheet import Edit, Sheet, Span, outermost, quoted
 
 
 @dataclass(slots=True)
@@ -25,18 +19,13 @@ class Source:
     program: Program
     tokens: list[MacahToken] = field(init=False)
     _starts: list[int] = field(init=False)
-    _markers: list[tuple[int, int, str]] = field(init=False)
-    _edits: dict[Span, Parts] = field(default_factory=dict)
+    _edits: dict[tuple[int, int, str], tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # The program has been parsed, so no error can come up here.
         lexer = MacahLexer(lambda message, line, column: None)
         self.tokens = lexer.tokens(self.program.text, str(self.program.path))
         self._starts = [token.start for token in self.tokens]
-        self._markers = [(0, 1, quoted(str(self.program.path)))]
-        for match in _MARKER.finditer(self.program.text):
-            name = match[2] or self._markers[-1][2]
-            self._markers.append((match.end(), int(match[1]), name))
 
     @property
     def text(self) -> str:
@@ -44,9 +33,18 @@ class Source:
         return self.program.text
 
     @property
-    def edited(self) -> bool:
-        """Whether there are any edits."""
-        return bool(self._edits)
+    def edits(self) -> list[Edit]:
+        """All edits, in no order."""
+        return [Edit((s, e), "".join(new), side) for (s, e, side), new in self._edits.items()]
+
+    def marker(self, position: int) -> str:
+        """A line marker for `position`, as in a system header: compilers do not warn of what follows."""
+        place = self.sheet().place(position)
+        return f"\n# {place.line} {place.file} 3\n"
+
+    def sheet(self) -> Sheet:
+        """The preprocessed text with its edits."""
+        return Sheet.preprocessed(self.text, quoted(str(self.program.path)), self.edits)
 
     def span(self, node: Any) -> Span | None:
         """The characters of a node, if the parser knows them."""
@@ -61,51 +59,48 @@ class Source:
         # Not by line and column, which tokens behind different line markers may share.
         return bisect_left(self._starts, coord.start)
 
-    def replace(self, span: Span, *parts: str | Span) -> None:
-        """Let `parts` stand where `span` was; an empty span is an insertion."""
-        self._edits[span] = parts
+    def statement_end(self, end: int) -> int:
+        """The end of a statement with its semicolon, which spans of expressions leave out."""
+        at = bisect_left(self._starts, end)
+        return self.tokens[at].end if self.tokens[at].type == "SEMI" else end
 
-    def insert(self, position: int, text: str) -> None:
-        """Let `text` stand before `position`, behind what was inserted there before."""
-        self._edits[position, position] = (*self._edits.get((position, position), ()), text)
+    def spelled(self, span: Span) -> str:
+        """The text of a span on one line, for messages and comments."""
+        return " ".join(self.text[slice(*span)].split())
 
-    def marker(self, position: int) -> str:
-        """A line marker that makes what follows belong to the line of `position`."""
-        at = bisect_right(self._markers, position, key=lambda marker: marker[0]) - 1
-        start, line, name = self._markers[at]
-        return f"\n# {line + self.text.count(chr(10), start, position)} {name}\n"
+    def edited(self, span: Span) -> str:
+        """The text of a span on one line, with the edits noted inside it so far."""
+        inside = [e for e in self.edits if span[0] <= e.span[0] and e.span[1] <= span[1]]
+        out, at = "", span[0]
+        for edit in outermost(inside):
+            out, at = out + self.text[at : edit.span[0]] + edit.text, edit.span[1]
+        return " ".join((out + self.text[at : span[1]]).split())
 
-    def result(self) -> str:
-        """The text with all edits."""
-        # Insertions first, then outer edits before those inside them.
-        order = sorted(self._edits, key=lambda s: (s[0], s[0] != s[1], -s[1]))
-        return self._render((0, len(self.text)), order)
+    def replace(self, span: Span, text: str) -> None:
+        """Let `text` stand where `span` was."""
+        self._edits[*span, ""] = (text,)
 
-    def _render(self, span: Span, order: list[Span], outer: Span | None = None) -> str:
-        """The text of a span with the edits inside it, but for `outer`, the edit that asks."""
-        out, at = [], span[0]
-        for index in range(bisect_left(order, span[0], key=lambda s: s[0]), len(order)):
-            edit = order[index]
-            if edit[0] > span[1]:
-                break
-            if edit != outer and edit[0] >= at and edit[1] <= span[1]:
-                out += [self.text[at : edit[0]], self._apply(edit, order)]
-                at = edit[1]
-        return "".join((*out, self.text[at : span[1]]))
+    def between(self, start: int, end: int, text: str) -> None:
+        """Let `text` stand for the tokens between two that end at `start` and begin at `end`."""
+        self.replace((start, self.tokens_in((start, end))[-1].end), text)
 
-    def _apply(self, edit: Span, order: list[Span]) -> str:
-        parts = self._edits[edit]
-        new = "".join(part if isinstance(part, str) else self._render(part, order, edit) for part in parts)
-        if "\n" in new or "\n" in self.text[edit[0] : edit[1]]:
-            new += self.marker(edit[1]) + self._indent(edit[1])
-        return new
+    def operand_ends(self, operator: MacahToken, text: str) -> None:
+        """Let `text` stand for an operator, right behind its left operand."""
+        before = self.tokens[bisect_left(self._starts, operator.start) - 1]
+        adjacent = not self.text[before.end : operator.start].strip(" \t")
+        self.replace((before.end if adjacent else operator.start, operator.end), text)
 
-    def _indent(self, position: int) -> str:
-        """Blanks that keep what follows in its column, which messages of the C compiler name."""
-        before = self.text[self.text.rfind("\n", 0, position) + 1 : position]
-        return "".join("\t" if c == "\t" else " " * len(c.encode()) for c in before)
+    def before(self, position: int, text: str, outermost: bool = False) -> None:
+        """Let `text` stand before the token at `position`, behind what does already, or `outermost`."""
+        old = self._edits.get((position, position, "before"), ())
+        self._edits[position, position, "before"] = (text, *old) if outermost else (*old, text)
 
+    def behind(self, position: int, text: str, outermost: bool = False) -> None:
+        """Let `text` stand behind the token that ends at `position`, before what does, or `outermost`."""
+        old = self._edits.get((position, position, "behind"), ())
+        self._edits[position, position, "behind"] = (*old, text) if outermost else (text, *old)
 
-def quoted(name: str) -> str:
-    """A file name as a line marker has it."""
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    def around(self, span: Span, before: str, behind: str) -> None:
+        """Let text stand before and behind a span."""
+        self.before(span[0], before)
+        self.behind(span[1], behind)

@@ -1,4 +1,4 @@
-"""Sends and receives as the runtime's macros: `w :: x <? s` becomes `w = macah_try_receive(x, s)`."""
+"""Sends and receives: `w :: x <? s` becomes `w = macah_try_receive(x, s)`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pycparser import c_ast
 
 from macah.program import walk
 from macah.syntax import Send
-from macah.translate_text import Parts, Span
+from macah.translate_sheet import Span
 
 if TYPE_CHECKING:
     from macah.translate_walk import Translator
@@ -16,43 +16,31 @@ if TYPE_CHECKING:
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
-def transfer_parts(translator: Translator, node: Any) -> Parts:
-    """What stands for a send or receive."""
+def translate_transfer(translator: Translator, node: Any) -> None:
+    """Note the edits of a send or receive."""
     sends = isinstance(node, Send)
     translator.check_stream(node.stream, "a send" if sends else "a receive")
+    source = translator.source
     worked, left, right = _operands(translator, node)
-    name = ("send" if sends else "receive") if worked is None else ("try_send" if sends else "try_receive")
-    assigned: Parts = (worked, " = ") if worked is not None else ()
-    if sends:
-        return (*assigned, f"macah_{name}(", *_operand(translator, left), ", ", right, ")")
-    stream = _operand(translator, right)
-    if not _has_effects(node.target):
-        return (*assigned, f"macah_{name}(", *_operand(translator, left), ", ", *stream, ")")
-    if not isinstance(node.target, c_ast.StructRef):
-        return (*assigned, f"macah_{name}_at(&(", left, "), ", *stream, ")")
-    # It may be a bit-field, which has no address.
-    span = translator.source.span(node.target) or left
-    base = (span[0], translator.source.tokens_in(span)[-2].start)
-    address: Parts = ("(", base, ")") if node.target.type == "->" else ("&(", base, ")")
-    member = f"macah_x->{node.target.field.name}"
-    call: Parts = (*assigned, f"macah_{name}({member}, ", *stream, ")")
-    return ("__extension__({ __auto_type macah_x = ", *address, "; ", *call, "; })")
-
-
-def _operand(translator: Translator, span: Span) -> Parts:
-    """An operand of a macro: parentheses protect a comma between other brackets."""
-    depth = 0
-    for token in translator.source.tokens_in(span):
-        depth += (token.type == "LPAREN") - (token.type == "RPAREN")
-        if depth == 0 and token.type == "COMMA":
-            return ("(", span, ")")
-    return (span,)
+    name = ("macah_" if worked is None else "macah_try_") + ("send" if sends else "receive")
+    if worked is not None:
+        source.between(worked[1], left[0], " =")
+    source.between(left[1], right[0], ",")
+    if not sends and has_effects(node.target):
+        _take_address(translator, node.target, left, right, name)
+        return
+    source.before(left[0], f"{name}(")
+    source.behind(right[1], ")")
+    # The macros end an operand at a comma; only the value sent may hold one.
+    translator.guard(left)
+    if not sends:
+        translator.guard(right)
 
 
 def _operands(translator: Translator, node: Any) -> tuple[Span | None, Span, Span]:
     """The texts before `::`, before the operator and behind it, with any parentheses around them.
 
-    The first two are unary expressions, so they need none.
+    Expressions exclude parentheses around them from their spans, so the operator is looked for.
     """
     tokens = translator.source.tokens_in(translator.place(node))
     depth, first, worked = 0, 0, None
@@ -68,7 +56,33 @@ def _operands(translator: Translator, node: Any) -> tuple[Span | None, Span, Spa
     raise AssertionError(node)
 
 
-def _has_effects(node: Any) -> bool:
+def _take_address(translator: Translator, target: Any, left: Span, right: Span, name: str) -> None:
+    """Receive where a pointer points, so that an lvalue with side effects is evaluated even if nothing comes.
+
+    A bit-field has no address, but what it is a member of has one.
+    """
+    source = translator.source
+    if not (isinstance(target, c_ast.StructRef) and _is_bit_field(translator, target)):
+        source.before(left[0], f"{name}_at(&(")
+        source.behind(left[1], ")")
+        source.behind(right[1], ")")
+        translator.guard(right)
+        return
+    span = translator.place(target)
+    operator = source.tokens_in(span)[-2]
+    address = ("(", ")") if target.type == "->" else ("&(", ")")
+    source.before(left[0], f"__extension__({{ __auto_type macah_x = {address[0]}")
+    source.replace((operator.start, span[1]), f"{address[1]}; {name}(macah_x->{target.field.name}")
+    source.behind(right[1], "); })")
+
+
+def _is_bit_field(translator: Translator, target: Any) -> bool:
+    member = translator.scopes.member(target)
+    return member is not None and member.bitsize is not None
+
+
+def has_effects(node: Any) -> bool:
+    """Whether evaluating an expression may do more than give its value."""
     return any(
         isinstance(n, c_ast.FuncCall | c_ast.Assignment | c_ast.Compound)
         or (isinstance(n, c_ast.UnaryOp) and n.op in {"++", "--", "p++", "p--"})

@@ -8,32 +8,42 @@ from typing import Any, NoReturn
 from pycparser import c_ast
 
 from macah.diagnostic import MacahError
+from macah.lexer import MacahToken
 from macah.lower_declarations import Declarations
 from macah.program import is_ordering, place_of
 from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
-from macah.translate_adpc import replace_adpc
+from macah.translate_adpc import hoist_adpc, replace_adpc
+from macah.translate_arithmetic import kernel_functions, translate_operation
 from macah.translate_calls import BUILTINS, translate_call
 from macah.translate_decl import replace_stream_type, unmark_dimensions
 from macah.translate_layout import element_layout
 from macah.translate_scope import Scopes, Symbol
-from macah.translate_shift import shift_parts
+from macah.translate_sheet import Span
+from macah.translate_shift import translate_shift
 from macah.translate_spawn import Accessors
-from macah.translate_text import Parts, Source, Span
-from macah.translate_transfer import transfer_parts
+from macah.translate_text import Source
+from macah.translate_transfer import translate_transfer
 
-KernelParts = Callable[["Translator", KernelBlock], Parts]
+KernelText = Callable[["Translator", KernelBlock], str]
 
 
 class Translator:
     """One translation. `kernel` gives what stands for a kernel block; without it, kernels become blocks."""
 
-    def __init__(self, source: Source, adpc: Mapping[str, int], kernel: KernelParts | None = None) -> None:
+    def __init__(self, source: Source, adpc: Mapping[str, int], kernel: KernelText | None = None) -> None:
         self.source = source
         self.adpc = adpc
         self.scopes = Scopes()
         self.accessors = Accessors()
         self.kernel = kernel
+        # The `for` whose head is visited, if one that declares pseudo-constants.
+        self.loop: Any = None
         self._within: Any = None
+        self._streams: set[int] = set()
+        self._names = {id(site.node): site.name for site in source.program.kernels}
+        # Whether what is visited runs on an accelerator, too.
+        self._in_kernel = False
+        self._called = frozenset() if kernel else kernel_functions(source.program)
 
     def translate(self, unit: Any) -> None:
         """Note all edits of a program."""
@@ -60,12 +70,25 @@ class Translator:
             )
         return span
 
-    def operand(self, node: Any) -> Parts:
-        """An expression as an operand of any operator."""
-        span = self.place(node)
-        if isinstance(node, c_ast.ID | c_ast.Constant | c_ast.ArrayRef | c_ast.StructRef):
-            return (span,)
-        return ("(", span, ")")
+    def operator(self, node: Any, left: Any, right: Any) -> MacahToken:
+        """The operator between two operands of a node."""
+        between = (self.place(left)[1], self.place(right)[0])
+        return next(t for t in self.source.tokens_in(between) if t.value == node.op)
+
+    def guard(self, span: Span) -> None:
+        """Put parentheses around a macro's operand that holds a comma outside of any."""
+        depth = 0
+        tokens = self.source.tokens_in(span)
+        for token in tokens:
+            depth += (token.type == "LPAREN") - (token.type == "RPAREN")
+            if depth == 0 and token.type == "COMMA":
+                self.source.around((tokens[0].start, tokens[-1].end), "(", ")")
+                return
+
+    def layout(self, node: Any, of_stream: bool = False) -> str:
+        """A type's layout, for the runtime; or that of a stream type's elements, at file scope."""
+        inside = isinstance(self._within, c_ast.FuncDef) and not of_stream
+        return element_layout(self, node, self._within if inside else None, of_stream)
 
     def constant(self, node: Any, declared: Any) -> int:
         """The value of the constant expression `node`, which gives what `declared` declares its value."""
@@ -73,11 +96,6 @@ class Translator:
         inside = isinstance(self._within, c_ast.FuncDef)
         scope = declarations.scope_at(self._within, declared) if inside else declarations.file
         return declarations.constant(node, scope, declared.name)
-
-    def layout(self, node: Any, of_stream: bool = False) -> str:
-        """A type's layout, for the runtime; or that of a stream type's elements, at file scope."""
-        inside = isinstance(self._within, c_ast.FuncDef) and not of_stream
-        return element_layout(self, node, self._within if inside else None, of_stream)
 
     def fail(self, message: str, node: Any, hint: str = "", *, code: str) -> NoReturn:
         """Refuse the program because of `node`."""
@@ -115,28 +133,47 @@ class Translator:
             case UnrolledFor():
                 start = self.place(node)[0]
                 self.source.replace((start, start + len("FOR")), "for")
-                self._scope(node)
-            case c_ast.Compound() | c_ast.For():
+                self._for(node)
+            case c_ast.For():
+                self._for(node)
+            case c_ast.Compound():
                 self._scope(node)
             case c_ast.Pragma() if is_ordering(node):
                 start = self.source.text.rindex("#", 0, node.coord.start)
-                self.source.replace((start, self.source.text.index("\n", start)))
+                self.source.replace((start, self.source.text.index("\n", start)), "")
             case KernelBlock():
                 self._kernel(node)
             case Send() | Receive():
-                self.source.replace(self.place(node), *transfer_parts(self, node))
+                translate_transfer(self, node)
                 self.children(node)
             case StreamType():
-                replace_stream_type(self.source, node)
-                self.children(node)
+                # Declarators of one declaration share it.
+                if node.coord.start not in self._streams:
+                    self._streams.add(node.coord.start)
+                    replace_stream_type(self.source, node)
+                    self.children(node)
             case c_ast.FuncCall(name=c_ast.ID(name=name)) if self.is_builtin(name):
-                self.source.replace(self.place(node), *translate_call(self, node, name))
+                translate_call(self, node, name)
                 self.children(node)
-            case c_ast.Assignment(op="<<=" | ">>=") if (parts := shift_parts(self, node)) is not None:
-                self.source.replace(self.place(node), *parts)
+            case c_ast.Assignment(op="<<=" | ">>=") if translate_shift(self, node):
+                pass
+            case c_ast.Assignment() | c_ast.BinaryOp() if self._in_kernel:
+                translate_operation(self, node)
                 self.children(node)
             case _:
                 self.children(node)
+
+    def _for(self, node: Any) -> None:
+        hoist_adpc(self, node)
+        self.scopes.push()
+        self.loop = node
+        if node.init is not None:
+            self.visit(node.init)
+        self.loop = None
+        for part in (node.cond, node.next, node.stmt):
+            if part is not None:
+                self.visit(part)
+        self.scopes.pop()
 
     def _scope(self, node: Any) -> None:
         self.scopes.push()
@@ -152,7 +189,9 @@ class Translator:
         for parameter in (*arguments, *(node.param_decls or ())):
             if isinstance(parameter, c_ast.Decl):
                 self.scopes.declare(parameter.name, Symbol("parameter", parameter.type))
+        self._in_kernel = node.decl.name in self._called
         self.visit(node.body)
+        self._in_kernel = False
         self.scopes.pop()
         self.accessors.emit(self.source, self.place(node)[0])
 
@@ -175,7 +214,9 @@ class Translator:
     def _kernel(self, node: KernelBlock) -> None:
         start, end = self.place(node)
         if self.kernel is not None:
-            self.source.replace((start, end), *self.kernel(self, node))
+            self.source.replace((start, end), self.kernel(self, node))
             return
-        self.source.replace((start, self.place(node.body)[0]), f"/* kernel {node.name or ''} */ ")
+        self.source.between(start, self.place(node.body)[0], f"/* kernel {self._names[id(node)]} */")
+        around, self._in_kernel = self._in_kernel, True
         self.visit(node.body)
+        self._in_kernel = around

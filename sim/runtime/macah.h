@@ -7,6 +7,9 @@
 #ifndef MACAH_H
 #define MACAH_H
 
+/* Compilers shall not warn of what is in here. */
+#pragma GCC system_header
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -47,9 +50,9 @@ extern __thread struct macah_thread macah_me;
 #define MACAH_STREAM(...) __typeof__(__VA_ARGS__ (**)(macah_stream *))
 #define MACAH_ELEMENT(stream) __typeof__((**(stream))((macah_stream *)0))
 
-/* A stream of exactly `depth` elements of the type behind; `layout` tells where its scalars are (trace.c). */
-#define macah_create(depth, layout, ...) \
-  ((MACAH_STREAM(__VA_ARGS__))macah_stream_create(sizeof(__VA_ARGS__), (depth), layout, MACAH_HERE))
+/* A stream of exactly `depth` elements of a type; `layout` tells where its scalars are (trace.c). */
+#define macah_create(type, depth, layout) \
+  ((MACAH_STREAM(type))macah_stream_create(sizeof(type), (depth), layout, MACAH_HERE))
 
 /* Statements of the language, as expressions. `stream`, `lvalue` and the element behind a stream stand here once
  * each, so that they are evaluated once; an lvalue is not evaluated where nothing is received, so one with side
@@ -191,6 +194,8 @@ MACAH_INLINE void macah_shift(void *array, __SIZE_TYPE__ rows, __SIZE_TYPE__ cou
  * `memories[m]` is copied in before and out after, as the kernel's graph says. Mapped mode only. */
 int macah_run_kernel(unsigned kernel, const __UINT32_TYPE__ *live_in, __UINT32_TYPE__ *live_out,
                      macah_stream *const *streams, __UINT32_TYPE__ *const *memories);
+
+#include "kernel.h"
 
 #ifdef __cplusplus
 }
