@@ -26,7 +26,17 @@ _HERE = Path(__file__).resolve().parent
 RUNTIME = _HERE / "runtime"
 RUNTIME_SOURCES = tuple(
     RUNTIME / name
-    for name in ("streams.c", "ends.c", "threads.c", "waits.c", "tasks.c", "report.c", "heap.c")
+    for name in (
+        "streams.c",
+        "ends.c",
+        "threads.c",
+        "waits.c",
+        "tasks.c",
+        "report.c",
+        "trace.c",
+        "host_trace.c",
+        "heap.c",
+    )
 )
 """What every program needs."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
@@ -116,7 +126,7 @@ def _compile_module(output: Path, compiler: str) -> None:
         f"-I{_vpi_include()}",
         "-pthread",
     ]
-    sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c")]
+    sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c", "trace.c")]
     try:
         run_tool([*shlex.split(compiler), *flags, *sources, "-o", str(output)], "compiling the VPI module")
     except FileNotFoundError:

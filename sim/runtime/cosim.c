@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "trace.h"
+
 
 struct pool {
   struct macah_simulator *idle;
@@ -95,6 +97,13 @@ static void check_stream(const struct macah_kernel *kernel, macah_stream *const 
                 port->sends ? "sends" : "receives");
 }
 
+/* Where a kernel's sends come from is known if there is one place only. */
+static void note_place(const macah_stream *s, const char *places) {
+  struct macah_trace *trace = macah_trace_of(s);
+  const char *place = strstr(places, ", ") || !*places ? "?" : places;
+  snprintf(trace->kernel_place, sizeof trace->kernel_place, "%s", place);
+}
+
 static void hand_over(const struct macah_kernel *kernel, struct macah_execution *execution, const uint32_t *live_in,
                       macah_stream *const *streams, uint32_t *const *memories) {
   if (kernel->live_ins) memcpy(execution->words, live_in, 4 * (size_t)kernel->live_ins);
@@ -103,6 +112,7 @@ static void hand_over(const struct macah_kernel *kernel, struct macah_execution 
     macah_disown(&streams[s]->sender);
     macah_disown(&streams[s]->receiver);
     macah_note_user(streams[s], !kernel->port[s].sends);
+    if (kernel->port[s].sends && streams[s]->sender.trace) note_place(streams[s], kernel->port[s].places);
     execution->stream[s] = (uint64_t)((char *)streams[s] - (char *)macah_arena);
   }
   uint32_t *words = memory_words(kernel, execution);

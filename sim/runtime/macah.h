@@ -26,6 +26,7 @@ struct macah_end {
   __UINT64_TYPE__ count; /* elements that went through */
   __UINT64_TYPE__ seen;  /* the other end's count when the owner last looked */
   __UINT64_TYPE__ reserved; /* places promised to a simulator that has sent a part of an element */
+  __UINT64_TYPE__ trace;    /* of what is sent, where wanted (trace.h) */
   __UINT32_TYPE__ transfers;
 } __attribute__((aligned(64)));
 

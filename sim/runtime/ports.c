@@ -1,6 +1,7 @@
 /* Words between ports and streams. */
 #define _GNU_SOURCE
 #include "ports.h"
+#include "trace.h"
 
 static uint32_t word_of(const struct port *p, const unsigned char *element, unsigned k) {
   const struct word *w = &p->word[k];
@@ -92,6 +93,7 @@ static void send_word(struct port *p) {
     macah_lock(&s->sender);
     macah_add(&s->sender.reserved, -1);
   }
+  if (last && s->sender.trace) macah_trace(s, p->element, NULL);
   if (last) macah_push(s, p->element);
   if (p->phase == 0 || last) macah_unlock(&s->sender);
   if (last) owe(p);

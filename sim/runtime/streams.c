@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "host.h"
+#include "trace.h"
 
 void macah_die(const char *format, ...) {
   va_list arguments;
@@ -37,6 +38,7 @@ macah_stream *macah_stream_create(size_t element_size, size_t depth, const char 
   s->about = malloc(sizeof *s->about);
   if (!s->about) macah_die("out of memory");
   *s->about = (struct macah_about){.created = {file, line, layout}};
+  if (macah_tracing) macah_begin_trace(s, layout, file, line);
   macah_store(&s->magic, MACAH_LIVE);
   return s;
 }
@@ -50,6 +52,7 @@ void macah_free(void *stream) {
   macah_disown(&s->receiver);
   macah_notify(s, &s->readable, UINT_MAX); /* who still waits is told instead of hanging */
   macah_ring(&s->writable, UINT_MAX);
+  macah_end_trace(s);
   free(s->about);
   macah_release(s, stream_size(s));
 }
@@ -88,11 +91,18 @@ static void await(macah_stream *s, enum macah_kind kind, struct macah_place plac
   macah_check(s, kind == MACAH_TO_SEND ? "send" : "receive");
 }
 
-static int send_now(macah_stream *s, const void *element) {
+static void trace(const macah_stream *s, const void *element, struct macah_place place) {
+  char text[512];
+  snprintf(text, sizeof text, "%s:%d", place.file, place.line);
+  macah_trace(s, element, text);
+}
+
+static int send_now(macah_stream *s, const void *element, struct macah_place place) {
   macah_take(s, &s->sender);
   if (macah_load(&s->closed)) macah_die("send: the stream has been closed");
   int possible = !macah_is_full(s);
   if (possible) {
+    if (macah_tracing) trace(s, element, place);
     macah_push(s, element);
     macah_notify(s, &s->readable, 1);
   }
@@ -113,13 +123,13 @@ static int receive_now(macah_stream *s, void *element) {
 
 void macah_stream_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
   macah_check(s, "send");
-  while (!send_now(s, element)) await(s, MACAH_TO_SEND, (struct macah_place){file, line, text});
+  struct macah_place place = {file, line, text};
+  while (!send_now(s, element, place)) await(s, MACAH_TO_SEND, place);
 }
 
 int macah_stream_try_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
-  (void)file, (void)line, (void)text;
   macah_check(s, "send");
-  return send_now(s, element);
+  return send_now(s, element, (struct macah_place){file, line, text});
 }
 
 int macah_stream_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
