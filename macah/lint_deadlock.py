@@ -12,7 +12,7 @@ from typing import Any
 
 from macah.diagnostic import Diagnostic, Note
 from macah.lint_events import Entry, Event, Thread
-from macah.lint_names import spelled
+from macah.lint_names import Names, spelled
 from macah.lint_threads import Threads
 from macah.lint_values import Site
 from macah.program import place_of
@@ -24,7 +24,7 @@ Step = tuple[Event, Event]
 def deadlocks(threads: Threads, ordered: Sequence[str] = ()) -> Iterator[Diagnostic]:
     """A warning at each such receive. `ordered`: kernels that keep the order of operations, or `*`."""
     sites = {id(site.node): site for site in threads.program.kernels}
-    steps = _steps(threads.events)
+    steps = _steps(threads.events, threads.names)
     found: set[tuple[int, int]] = set()
     for send, receive in _risky(threads.events):
         assert send.entry is not None
@@ -33,7 +33,8 @@ def deadlocks(threads: Threads, ordered: Sequence[str] = ()) -> Iterator[Diagnos
         if key in found or kernel.ordered or {"*", kernel.name} & {*ordered}:
             continue
         way = _way(send, receive, steps)
-        if way is not None:
+        # Of several sends the first leave while the receive waits. That helps unless all are waited for.
+        if way and (not send.repeats_before(receive) or any(a.repeats_before(b) for a, b in way)):
             found.add(key)
             yield _warning(kernel.name, send, receive, way)
 
@@ -44,14 +45,17 @@ def _risky(events: list[Event]) -> Iterator[Step]:
     for event in events:
         if event.entry is not None and event.site is not None:
             kernels.setdefault(event.entry, []).append(event)
-    for inside in kernels.values():
+    for entry, inside in kernels.items():
+        all_sends = [e for e in inside if e.kind == "send"]
+        sends = [e for e in all_sends if not _primed(e, all_sends)]
         for receive in inside:
             if receive.kind == "receive" and receive.node.worked is None:
-                sends = [e for e in inside if e.kind == "send" and e.site is not receive.site]
-                yield from ((send, receive) for send in sends if send.leads_to(receive))
+                for send in sends:
+                    if send.site is not receive.site and send.leads_to(receive, entry.depth):
+                        yield send, receive
 
 
-def _steps(events: list[Event]) -> dict[Site, list[Step]]:
+def _steps(events: list[Event], names: Names) -> dict[Site, list[Step]]:
     """What each thread may do behind receiving from a stream, by that stream."""
     steps: dict[Site, list[Step]] = {}
     seen: set[tuple[Thread, Any, Any]] = set()
@@ -64,10 +68,27 @@ def _steps(events: list[Event]) -> dict[Site, list[Step]]:
         for receive in (e for e in own if e.kind == "receive"):
             for send in sends:
                 key = (thread, receive.site, send.site)
-                if key not in seen and receive.leads_to(send) and receive.site is not None:
+                if key in seen or receive.site is None or not receive.leads_to(send):
+                    continue
+                if _depends(receive, send, names) and not _primed(send, sends):
                     seen.add(key)
                     steps.setdefault(receive.site, []).append((receive, send))
     return steps
+
+
+def _depends(receive: Event, send: Event, names: Names) -> bool:
+    """Whether a thread waits for the one before it does the other, or at least uses what came."""
+    if receive.node.worked is None:
+        return True
+    given = {id(d) for part in (receive.node.worked, receive.node.target) for d in names.mentioned(part)}
+    used = {id(d) for d in names.mentioned(send.node.value)}
+    return bool(given & (receive.conditions | send.conditions | used))
+
+
+def _primed(send: Event, sends: list[Event]) -> bool:
+    """Whether a loop before has sent several elements to the same stream: so many are under way at once."""
+    earlier = (e for e in sends if e.site is send.site and e.position < send.position)
+    return any(e.repeats_before(send) for e in earlier)
 
 
 def _way(send: Event, receive: Event, steps: dict[Site, list[Step]]) -> list[Step] | None:

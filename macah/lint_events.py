@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,9 @@ class Entry:
 class Event:
     """An operation on a stream: `kind` is send, receive, close, ended or look.
 
-    `position` counts events; `loops` are those around it, also around the calls that lead there.
+    `position` counts events; `loops` are those around it, also around the calls that lead there, FOR loops
+    with negative numbers; `conditions` are the `id`s of the declarations that the conditions around it
+    mention, in its function.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Event:
     position: int
     loops: tuple[int, ...]
     entry: Entry | None
+    conditions: frozenset[int]
 
     @property
     def site(self) -> Site | None:
@@ -47,18 +49,18 @@ class Event:
         (only,) = self.values if len(self.values) == 1 else (None,)
         return only if isinstance(only, Site) else None
 
-    def leads_to(self, later: Event) -> bool:
-        """Whether the same thread may come from here to `later`; within a kernel, in one execution of it."""
-        outside = self.entry.depth if self.entry is not None and self.entry is later.entry else 0
-        shared = sum(1 for _ in _prefix(self.loops, later.loops))
-        return self.position < later.position or shared > outside
+    def shared_loops(self, other: Event) -> int:
+        """How many loops are around both."""
+        pairs = enumerate(zip(self.loops, other.loops, strict=False))
+        return next((n for n, (a, b) in pairs if a != b), min(len(self.loops), len(other.loops)))
 
+    def leads_to(self, later: Event, outside: int = 0) -> bool:
+        """Whether the same thread may come from here to `later`, without leaving all but `outside` loops."""
+        return self.position < later.position or self.shared_loops(later) > outside
 
-def _prefix(a: tuple[int, ...], b: tuple[int, ...]) -> Iterator[int]:
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            return
-        yield x
+    def repeats_before(self, later: Event) -> bool:
+        """Whether this stands in a loop that `later` does not stand in; FOR is none."""
+        return any(loop > 0 for loop in self.loops[self.shared_loops(later) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +79,4 @@ class Walk:
     context: Context
     loops: tuple[int, ...] = ()
     entry: Entry | None = None
+    conditions: frozenset[int] = frozenset()

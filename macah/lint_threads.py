@@ -29,7 +29,7 @@ from macah.lint_values import (
     locations,
 )
 from macah.program import Program, place_of
-from macah.syntax import KernelBlock, Receive, Send
+from macah.syntax import KernelBlock, Receive, Send, UnrolledFor
 
 _CREATIONS = ("pstream_create", "stream_create")
 _ON_STREAM = {
@@ -116,7 +116,11 @@ class Threads(Evaluation):
             case c_ast.Decl():
                 self._declare(node, at)
             case c_ast.For() | c_ast.While() | c_ast.DoWhile():
-                with self._loop(at):
+                with self._loop(node, at), self._under(node.cond, at):
+                    for child in node:
+                        self.visit(child, at)
+            case c_ast.If() | c_ast.Switch():
+                with self._under(node.cond, at):
                     for child in node:
                         self.visit(child, at)
             case KernelBlock():
@@ -137,18 +141,27 @@ class Threads(Evaluation):
             case c_ast.DeclList(decls=parts) | c_ast.Compound(block_items=parts):
                 for part in parts or ():
                     self.visit(part, at)
-            case c_ast.If() | c_ast.Switch() | c_ast.Case() | c_ast.Default() | c_ast.Label():
+            case c_ast.Case() | c_ast.Default() | c_ast.Label():
                 for child in node:
                     self.visit(child, at)
             case _:
                 self.values(node, at)
 
     @contextmanager
-    def _loop(self, at: Walk) -> Iterator[None]:
+    def _loop(self, node: Any, at: Walk) -> Iterator[None]:
         self._loops += 1
-        outer, at.loops = at.loops, (*at.loops, self._loops)
+        number = -self._loops if isinstance(node, UnrolledFor) else self._loops
+        outer, at.loops = at.loops, (*at.loops, number)
         yield
         at.loops = outer
+
+    @contextmanager
+    def _under(self, condition: Any, at: Walk) -> Iterator[None]:
+        outer = at.conditions
+        if condition is not None:
+            at.conditions |= {id(found) for found in self.names.mentioned(condition)}
+        yield
+        at.conditions = outer
 
     def _declare(self, node: Any, at: Walk) -> None:
         if node.init is not None:
@@ -157,7 +170,9 @@ class Threads(Evaluation):
     def _event(self, kind: str, node: Any, stream: Any, at: Walk) -> None:
         values = self.values(stream, at)
         position = len(self.events)
-        self.events.append(Event(kind, node, stream, values, at.thread, position, at.loops, at.entry))
+        self.events.append(
+            Event(kind, node, stream, values, at.thread, position, at.loops, at.entry, at.conditions)
+        )
 
     # --- Calls
 
