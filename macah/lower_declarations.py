@@ -89,7 +89,8 @@ class Declarations(Analyzer):
             return Object(node.name, ctype, const, where, node.name)
         if const and isinstance(ctype, Integer):
             try:
-                return Constant(ctype, ctype.wrap(self.constant(node.init, scope, node.name)), where)
+                value = self.constant(node.init, scope, node.name)
+                return Constant(ctype, ctype.wrap(value), where, addressable=True)
             except MacahError:
                 if is_adpc(node.init):
                     raise

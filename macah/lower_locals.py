@@ -116,7 +116,7 @@ class Locals(Calls):
             if is_adpc(node.init):
                 raise
             return None
-        return Constant(ctype, ctype.wrap(value), place_of(node))
+        return Constant(ctype, ctype.wrap(value), place_of(node), addressable=True)
 
     def _refused_static(self, name: str, where: Place) -> MacahError:
         hint = "move it to file scope, or make it 'const' with a constant initializer"

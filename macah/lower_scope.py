@@ -37,11 +37,12 @@ class Object:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """An enumeration constant, or a const integer with a constant initialiser."""
+    """An enumeration constant, or a const integer with a constant initialiser, which has an address."""
 
     type: Integer
     value: int
     where: Place | None = None
+    addressable: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

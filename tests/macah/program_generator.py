@@ -1,284 +1,289 @@
-"""Random Macah programs with one kernel, without undefined behaviour, that print all they computed.
+"""Random Macah programs, without undefined behaviour, that print all they computed.
 
-A program is made from a seed alone. It reads a closed stream, writes another, and reads and writes captured
-scalars and arrays of every integer type.
+A program is canonical text (see `plain_c`): types, tables, functions, some with kernels of their own, and a
+`main` with streams filled before and drained after a sequence of kernels that share its variables.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from random import Random
-
-TYPES = (
-    "signed char",
-    "unsigned char",
-    "short",
-    "unsigned short",
-    "int",
-    "int",
-    "unsigned",
-    "_Bool",
-    "long long",
-    "unsigned long long",
+from program_generator_control import Control
+from program_generator_types import (
+    ENUMERATORS,
+    INT,
+    NARROW,
+    UNSIGNED,
+    Channel,
+    Choices,
+    Function,
+    Scalar,
+    Seeded,
+    Struct,
+    Type,
+    Var,
+    dimensions,
 )
-BITS = {"signed char": 7, "unsigned char": 8, "short": 15, "unsigned short": 16, "int": 31, "unsigned": 32}
-STREAM_LIMIT = 200
+
+SHAPES = ((4,), (8,), (3,), (4, 4), (2, 3), (2, 2, 3))
 
 
-@dataclass
-class Generator:
-    """Makes one program. `wide` allows 64-bit types, `size` is about the number of statements."""
+class Generator(Control):
+    """Makes one program; `size` is about the number of statements of its kernels."""
 
-    seed: int
-    wide: bool = True
-    size: int = 18
-    random: Random = field(init=False)
-    scalars: dict[str, str] = field(default_factory=dict)
-    arrays: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
-    fixed: set[str] = field(default_factory=set)
-    # What the host has before the kernel, for those who run it without a host.
-    initial: dict[str, list[str]] = field(default_factory=dict)
-    received: list[str] = field(default_factory=list)
-    stream_types: dict[str, str] = field(default_factory=dict)
-    fresh: int = 0
-    budget: int = 0
-
-    def __post_init__(self) -> None:
-        self.random = Random(self.seed)
-        self.budget = self.size
-
-    def pick(self, *choices: str) -> str:
-        return self.random.choice(choices)
-
-    def type(self) -> str:
-        while True:
-            found = self.random.choice(TYPES)
-            if self.wide or "long" not in found:
-                return found
-
-    def name(self, prefix: str) -> str:
-        self.fresh += 1
-        return f"{prefix}{self.fresh}"
-
-    def constant(self, kind: str) -> str:
-        if kind == "_Bool":
-            return str(self.random.randrange(2))
-        bits = BITS.get(kind, 62)
-        value = self.random.getrandbits(self.random.randint(1, bits))
-        if not kind.startswith("unsigned") and self.random.random() < 0.4:
-            return f"-{value}" + ("LL" if "long" in kind else "")
-        return f"{value}" + ({"unsigned": "u", "long long": "LL", "unsigned long long": "ULL"}.get(kind, ""))
-
-    # Expressions
-
-    def expression(self, depth: int) -> str:
-        roll = self.random.random()
-        if depth <= 0 or roll < 0.2:
-            return self.leaf()
-        a = self.expression(depth - 1)
-        if roll < 0.28:
-            return f"{self.pick('-', '~', '!')}({a})"
-        if roll < 0.34:
-            return f"({self.type()})({a})"
-        b = self.expression(depth - 1)
-        if roll < 0.42:
-            return f"(({a}) {self.pick('/', '%')} ((({b}) & 15) + 1))"
-        if roll < 0.5:
-            return f"(({a}) {self.pick('<<', '>>')} (({b}) & 15))"
-        if roll < 0.56:
-            return f"(({a}) {self.pick('&&', '||')} ({b}))"
-        if roll < 0.62:
-            return f"(({a}) ? ({b}) : ({self.expression(depth - 1)}))"
-        if roll < 0.67:
-            return f"{self.pick('min', 'max')}((int)({a}), (int)({b}))"
-        if roll < 0.7:
-            return f"abs((int)({a}) - (int)({b}))"
-        if roll < 0.74:
-            return f"helper((int)({a}), (int)({b}))"
-        operator = self.pick("+", "-", "*", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "+", "-")
-        return f"(({a}) {operator} ({b}))"
-
-    def leaf(self) -> str:
-        roll = self.random.random()
-        if roll < 0.25:
-            return self.constant(self.type())
-        if roll < 0.45 and self.arrays:
-            return self.element(0)
-        return self.random.choice(list(self.scalars))
-
-    def element(self, depth: int) -> str:
-        array = self.random.choice(list(self.arrays))
-        indices = []
-        for extent in self.arrays[array][1]:
-            if self.random.random() < 0.3:
-                indices.append(str(self.random.randrange(extent)))
-            else:
-                index = self.expression(depth - 1) if depth > 0 else self.random.choice(list(self.scalars))
-                indices.append(f"({index}) & {extent - 1}")
-        return array + "".join(f"[{index}]" for index in indices)
-
-    # Statements
-
-    def block(self, level: int, loops: int, most: int = 4) -> str:
-        known, arrays = dict(self.scalars), dict(self.arrays)
-        lines = [self.statement(level, loops) for _ in range(self.random.randint(1, most))]
-        self.scalars, self.arrays = known, arrays
-        inner = "".join(lines)
-        return "{\n" + "".join(f"  {line}\n" for line in inner.splitlines()) + "}"
-
-    def target(self) -> str:
-        free = [name for name in self.scalars if name not in self.fixed]
-        return self.random.choice(free) if self.random.random() < 0.7 else self.element(1)
-
-    def statement(self, level: int, loops: int) -> str:
-        self.budget -= 1
-        roll = self.random.random()
-        if self.budget < 0 or level <= 0:
-            roll *= 0.45
-        if roll < 0.22:
-            return f"{self.target()} = {self.expression(3)};\n"
-        if roll < 0.3:
-            return f"{self.target()} {self.pick('+', '-', '*', '&', '|', '^')}= {self.expression(2)};\n"
-        if roll < 0.35:
-            target = self.target()
-            return f"{target}{self.pick('++', '--')};\n"
-        if roll < 0.39:
-            return f"if (sent < {STREAM_LIMIT}) {{ out <! {self.expression(2)}; sent++; }}\n"
-        if roll < 0.45:
-            return f"{self.target()} <? in;\n"
-        if roll < 0.53:
-            kind, name = self.type(), self.name("v")
-            text = f"{kind} {name} = {self.expression(2)};\n"
-            self.scalars[name] = kind
-            return text
-        if roll < 0.57:
-            return self.local_array()
-        if roll < 0.72:
-            other = f" else {self.block(level - 1, loops)}" if self.random.random() < 0.5 else ""
-            return f"if ({self.expression(2)}) {self.block(level - 1, loops)}{other}\n"
-        if roll < 0.78:
-            return self.switch(level, loops)
-        if roll < 0.83 and loops:
-            return f"if ({self.expression(1)}) {self.pick('break', 'continue')};\n"
-        if roll < 0.87:
-            return self.unrolled(level, loops)
-        return self.loop(level, loops)
-
-    def local_array(self) -> str:
-        kind, name = self.type(), self.name("l")
-        shape = self.random.choice([(4,), (8,), (2, 4)])
-        values = ", ".join(self.constant(kind) for _ in range(self.random.randint(1, shape[0])))
-        dimensions = "".join(f"[{extent}]" for extent in shape)
-        self.arrays[name] = (kind, shape)
-        if len(shape) > 1:
-            values = f"{{ {self.constant(kind)} }}"
-        return f"{kind} {name}{dimensions} = {{ {values} }};\n"
-
-    def switch(self, level: int, loops: int) -> str:
-        lines = []
-        labels = self.random.sample(range(6), 3)
-        default = self.random.randrange(4)
-        for position in range(4):
-            if position == default:
-                lines.append("default:")
-            elif labels:
-                lines.append(f"case {labels.pop()}:")
-            lines.append(self.block(level - 1, 0, 2))
-            if self.random.random() < 0.6:
-                lines.append("break;")
-        return f"switch (({self.expression(2)}) & 7) {{\n" + "\n".join(lines) + "\n}\n"
-
-    def unrolled(self, level: int, loops: int) -> str:
-        name = self.name("u")
-        self.scalars[name] = "int"
-        self.fixed.add(name)
-        body = self.block(level - 1, 1, 2)
-        del self.scalars[name]
-        return f"FOR (int {name} = 0; {name} < {self.random.randint(1, 3)}; {name}++) {body}\n"
-
-    def loop(self, level: int, loops: int) -> str:
-        name = self.name("i")
-        bound = self.pick("0", "1", "2", "3", "5", f"(({self.expression(1)}) & 3)")
-        self.scalars[name] = "int"
-        self.fixed.add(name)
-        body = self.block(level - 1, loops + 1)
-        del self.scalars[name]
-        match self.random.randrange(4):
-            case 0:
-                condition = f"{name}++ < {bound} && ({self.expression(1)})"
-                return f"{{ int {name} = 0; while ({condition}) {body} }}\n"
-            case 1:
-                return f"{{ int {name} = 0; do {body} while (++{name} < {bound}); }}\n"
-            case _:
-                return f"for (int {name} = 0; {name} < {bound}; {name}++) {body}\n"
-
-    def only_loop(self) -> str:
-        """A loop that is all of its kernel, on a captured counter."""
-        condition = self.pick("count-- > 0", "--count > 0", "count-- > 0 && (" + self.expression(1) + ")")
-        if self.random.random() < 0.3:
-            return f"do {self.block(3, 1)} while ({condition});\n"
-        return f"while ({condition}) {self.block(3, 1)}\n"
-
-    # The program
+    def __init__(self, choices: Choices, wide: bool = True, size: int = 14, hardware: bool = False) -> None:
+        super().__init__(choices, wide)
+        self.size, self.hardware = size, hardware
+        self.scope: dict[str, Var] = {}
+        self.functions: list[Function] = []
+        self.channels: dict[str, Channel] = {}
+        self.structs: list[Struct] = []
+        self.parts: list[str] = []  # calls of functions with kernels
+        self.kernels = 0
 
     def program(self) -> str:
-        for _ in range(5):
-            self.scalars[self.name("s")] = self.type()
-        for shape in ((8,), (4, 4)):
-            self.arrays[self.name("a")] = (self.type(), shape)
-        scalars, arrays = dict(self.scalars), dict(self.arrays)
+        """The text."""
+        head = ["#include <assert.h>", "#include <stdio.h>"]
+        head.append(f"enum tint {{ {', '.join(f'{n} = {v}' for n, v in ENUMERATORS.items())} }};")
+        if self.chance(55):
+            for _ in range(self.choices.integer(1, 2)):
+                head += self.struct()
+        globals_ = self.globals()
+        outside = dict(self.scope)
+        functions = [line for _ in range(self.choices.integer(0, 3)) for line in self.function(outside)]
+        self.scope = dict(outside)
+        declared = self.variables()
+        streams, drained = self.streams()
+        body = self.body(outside)
+        lines = ["int main(void) {", *["  " + line for line in [*declared, *streams, *body]]]
+        printed = [text for name in self.scope for text in self.printed(self.scope[name])]
+        lines += ["  " + line for line in [*printed, *drained, "return 0;"]] + ["}"]
+        show = ['static void show(long long x) { printf("%lld ", x); }']
+        return "\n".join([*head, *globals_, *show, *functions, *self.parts, *lines]) + "\n"
+
+    # Declarations
+
+    def struct(self) -> list[str]:
+        name = self.name("s")
+        members: list[tuple[str, Scalar | Struct, tuple[int, ...]]] = []
+        for k in range(self.choices.integer(1, 4)):
+            nested = self.structs and self.chance(25)
+            kind: Type = self.pick(self.structs) if nested else self.scalar_type()
+            shape = self.pick(((2,), (3,), (2, 2))) if self.chance(30) else ()
+            members.append((f"m{k}", kind, shape))
+        self.structs.append(Struct(name, tuple(members)))
+        inner = " ".join(f"{spelled(t)} {m}{dimensions(s)};" for m, t, s in members)
+        return [f"struct {name} {{ {inner} }};"]
+
+    def globals(self) -> list[str]:
         lines = []
-        for name, kind in scalars.items():
-            self.initial[name] = [self.constant(kind)]
-            lines.append(f"{kind} {name} = {self.initial[name][0]};")
-        for name, (kind, shape) in arrays.items():
-            total = shape[0] if len(shape) == 1 else shape[0] * shape[1]
-            self.initial[name] = [self.constant(kind) for _ in range(total)]
-            braces = f"{{ {', '.join(self.initial[name])} }}"
-            lines.append(f"{kind} {name}{''.join(f'[{e}]' for e in shape)} = {braces};")
-        element = self.type()
-        received, sent = self.type(), self.type()
-        self.stream_types = {"in": received, "out": sent}
-        self.received = [self.constant(element) for _ in range(self.random.randint(0, 20))]
-        lines += [
-            f"{received} stream in = pstream_create({received}, 64);",
-            f"{sent} stream out = pstream_create({sent}, {STREAM_LIMIT + 1});",
-            "int sent = 0;",
+        for _ in range(self.choices.integer(0, 3)):
+            name, const = self.name("g"), self.chance(40)
+            kind, shape = self.any_type(), self.pick(((), *SHAPES))
+            self.scope[name] = Var(name, kind, shape, fixed=const)
+            declared = f"{'static const ' if const else ''}{spelled(kind)} {name}{dimensions(shape)}"
+            lines.append(f"{declared} = {self.initializer(kind, shape)};")
+        return lines
+
+    def any_type(self) -> Type:
+        return self.pick(self.structs) if self.structs and self.chance(20) else self.scalar_type()
+
+    def variables(self) -> list[str]:
+        """The variables of `main`."""
+        lines = []
+        for _ in range(self.choices.integer(2, 5)):
+            kind, name = self.scalar_type(), self.name("x")
+            self.scope[name] = Var(name, kind)
+            lines.append(f"{kind.name} {name} = {self.constant(kind)};")
+        for _ in range(self.choices.integer(0, 3)):
+            kind, shape, name = self.any_type(), self.pick(SHAPES), self.name("a")
+            marks: tuple[bool, ...] = ()
+            if self.chance(25) and isinstance(kind, Scalar):
+                name = self.name("z")
+                marks = tuple(self.chance(60) for _ in shape)
+            self.scope[name] = Var(name, kind, shape, marks if any(marks) else ())
+            lines.append(
+                f"{spelled(kind)} {name}{dimensions(shape, marks)} = {self.initializer(kind, shape)};"
+            )
+        if self.structs and self.chance(60):
+            kind, name = self.pick(self.structs), self.name("x")
+            self.scope[name] = Var(name, kind)
+            lines.append(f"struct {kind.name} {name} = {self.initializer(kind, ())};")
+        return lines
+
+    def streams(self) -> tuple[list[str], list[str]]:
+        """Streams of `main`: what creates and fills them, and what drains them."""
+        made, drained = [], []
+        for sends in (False,) * self.choices.integer(0, 2) + (True,) * self.choices.integer(0, 2):
+            kind = self.any_type()
+            count = self.pick((2, 4)) if self.chance(20) else 0
+            closed = sends or self.hardware or not self.chance(15)
+            name = self.name("out" if sends else "in")
+            self.channels[name] = Channel(name, kind, sends, count, closed)
+            many, made_now = (f"[{count}]", "") if count else ("", f" = {create(kind)}")
+            made.append(f"{spelled(kind)} stream {name}{many}{made_now};")
+            for end in [f"{name}[{k}]" for k in range(count)] or [name]:
+                made += [f"{end} = {create(kind)};"] if count else []
+                made += self.filled(end, kind, closed) if not sends else []
+                drained += self.drained(end, kind, not sends and closed)
+        return made, drained
+
+    def filled(self, end: str, kind: Type, closed: bool) -> list[str]:
+        lines = []
+        for _ in range(self.choices.integer(0, 12)):
+            value = (
+                self.constant(kind)
+                if isinstance(kind, Scalar)
+                else f"(struct {kind.name}) {self.initializer(kind, ())}"
+            )
+            lines.append(f"{end} <! {value};")
+        return [*lines, *[f"pstream_close({end});"] * closed]
+
+    def drained(self, end: str, kind: Type, closed: bool) -> list[str]:
+        name, worked = self.name("e"), self.name("w")
+        zero = "0" if isinstance(kind, Scalar) else "{ 0 }"
+        return [
+            *([] if closed else [f"pstream_close({end});"]),
+            f"for (int {worked} = 1; {worked};) {{",
+            f"  {spelled(kind)} {name} = {zero};",
+            f"  {worked} :: {name} <? {end};",
+            *["  " + line for line in self.printed(Var(name, kind))],
+            "}",
         ]
-        lines += [f"in <! {value};" for value in self.received]
-        lines.append("pstream_close(in);")
-        if self.random.random() < 0.25:
-            body = [self.only_loop()]
-            self.initial["count"] = [str(self.random.randrange(6))]
-            lines.append(f"int count = {self.initial['count'][0]};")
-        else:
-            body = [self.statement(4, 0) for _ in range(6)]
-        self.scalars, self.arrays = scalars, arrays
-        lines += ["kernel {", *("  " + line for line in "".join(body).splitlines()), "}"]
-        lines += [f'printf("{name} %lld\\n", (long long){name});' for name in scalars]
-        for name, (_, shape) in arrays.items():
-            total = shape[0] if len(shape) == 1 else shape[0] * shape[1]
-            place = f"{name}[i]" if len(shape) == 1 else f"{name}[i / {shape[1]}][i % {shape[1]}]"
-            lines.append(f'for (int i = 0; i < {total}; i++) printf("%lld ", (long long){place});')
-            lines.append('printf("\\n");')
-        lines += [
-            "pstream_close(out);",
-            f"for (;;) {{ {sent} x = 0; x <? out; if (sent-- <= 0) break;",
-            '  printf("%lld ", (long long)x); }',
-            'printf("\\n");',
-            "return 0;",
-        ]
-        text = "\n".join("  " + line for line in lines)
-        helper = (
-            "static int helper(int x, int y) {\n  if (x > y) return x - y;\n"
-            "  for (int i = 0; i < 3; i++) { x ^= y >> i; if (x & 4) return x; }\n  return x * 3;\n}\n"
-        )
-        return f"#include <stdio.h>\n{helper}int main(void) {{\n{text}\n}}\n"
+
+    def printed(self, var: Var) -> list[str]:
+        """Shows all scalars of a variable; a line for each of its leaves."""
+        return [*_shows(var.name, var.type, var.shape), r'printf("\n");']
+
+    # Functions
+
+    def function(self, outside: dict[str, Var]) -> list[str]:
+        """A function for kernels to call."""
+        name = self.name("f")
+        self.scope = {n: _at_memory(v) for n, v in outside.items()} if self.chance(50) else {}
+        touches = frozenset(v.name for v in self.scope.values() if not v.fixed)
+        self.outer = set(self.scope)
+        before, self.channels = self.channels, {}
+        parameters: list[Var | Channel] = [self.parameter() for _ in range(self.choices.integer(1, 4))]
+        result: Type | None = self.pick((INT, UNSIGNED, *NARROW, None, *self.structs))
+        self.memory, self.result, self.budget, self.calls, self.shiftables = "memory", result, 5, 1, False
+        lines = ["  " + line for _ in range(self.choices.integer(1, 4)) for line in self.statement(2)]
+        if result is not None:
+            lines.append(f"  return {self.returned()};")
+        self.memory, self.result, self.channels, self.shiftables = "", False, before, True
+        self.functions.append(Function(name, result, tuple(parameters), touches))
+        self.scope = {}
+        inline, gives = "inline " if self.chance(20) else "", spelled(result) if result else "void"
+        head = f"static {inline}{gives} {name}"
+        return [f"{head}({', '.join(map(declared, parameters))}) {{", *lines, "}"]
+
+    def parameter(self) -> Var | Channel:
+        """A parameter, in scope; the first is a value."""
+        name, kind = self.name("r"), self.any_type()
+        var = Var(name, kind)
+        match (
+            "value" if not self.scope else self.weighted({"value": 6, "array": 3, "pointer": 3, "stream": 1})
+        ):
+            case "array":
+                var = Var(name, kind, self.pick(SHAPES), (), self.chance(50), "memory")
+            case "pointer":
+                var = Var(name, kind, (), (), self.chance(30), "memory", True)
+            case "stream":
+                self.channels[name] = Channel(name, self.scalar_type(), self.chance(50))
+                return self.channels[name]
+        self.scope[name] = var
+        return var
+
+    # Kernels
+
+    def body(self, outside: dict[str, Var]) -> list[str]:
+        lines = []
+        for _ in range(self.pick((1, 1, 1, 2, 3))):
+            lines += self.kernel()
+            if self.chance(20):
+                self.budget = 0
+                lines += self.assign(0)
+        if self.chance(15):
+            lines += self.part(outside)
+        return lines
+
+    def kernel(self) -> list[str]:
+        self.kernels += 1
+        self.budget, self.calls = self.size, 5
+        before, self.outer = dict(self.scope), set(self.scope)
+        lines = [line for _ in range(self.choices.integer(1, 6)) for line in self.statement(4)]
+        self.scope = before
+        kernel = [f"k{self.kernels}: kernel {{", *["  " + line for line in lines], "}"]
+        if self.chance(12):
+            again = self.name("h")
+            return [
+                f"for (int {again} = 0; {again} < 2; {again}++) {{",
+                *["  " + line for line in kernel],
+                "}",
+            ]
+        return kernel
+
+    def part(self, outside: dict[str, Var]) -> list[str]:
+        """A kernel in a function of its own that captures parameters, and the function's call."""
+        inside, streams, self.channels = self.scope, self.channels, {}
+        self.scope = {n: _at_memory(v) for n, v in outside.items()}
+        parameters: list[Var | Channel] = []
+        for _ in range(self.choices.integer(1, 4)):
+            before = dict(self.scope)
+            parameter = self.parameter()
+            # A pointer is captured only if it is known what it points to.
+            if isinstance(parameter, Var) and parameter.pointer:
+                self.scope = before
+            else:
+                parameters.append(parameter)
+        # Two parameters for one array are copied in and out each for itself.
+        name = self.name("part")
+        lines = self.kernel()
+        self.scope, self.channels = inside, streams
+        function = Function(name, None, tuple(parameters), frozenset())
+        self.effects = True
+        arguments = self.arguments(function, 1)
+        if arguments is None:
+            return []
+        texts = [argument.text for argument in arguments]
+        objects = [o for a in arguments for o in a.writes if not o.startswith("stream")]
+        if len(set(objects)) < len(objects) or any(a.reads & set(outside) for a in arguments):
+            return []
+        self.parts += [f"static void {name}({', '.join(map(declared, parameters))}) {{", *lines, "}"]
+        return [f"{name}({', '.join(texts)});"]
 
 
-def program(seed: int, wide: bool = True, size: int = 18) -> str:
-    """The text of the program of a seed."""
-    return Generator(seed, wide, size).program()
+def _at_memory(var: Var) -> Var:
+    return Var(var.name, var.type, var.shape, var.shiftable, var.fixed, "" if var.fixed else "memory")
+
+
+def spelled(kind: Type) -> str:
+    return kind.name if isinstance(kind, Scalar) else f"struct {kind.name}"
+
+
+def create(kind: Type) -> str:
+    return f"pstream_create({spelled(kind)}, 5000)"
+
+
+def declared(parameter: Var | Channel) -> str:
+    """A parameter's declaration."""
+    if isinstance(parameter, Channel):
+        return f"{spelled(parameter.type)} stream {parameter.name}"
+    const = "const " if parameter.fixed else ""
+    star = "*" if parameter.pointer else ""
+    return f"{const}{spelled(parameter.type)} {star}{parameter.name}{dimensions(parameter.shape)}"
+
+
+def _shows(text: str, kind: Type, shape: tuple[int, ...], depth: int = 0) -> list[str]:
+    if shape:
+        inner = _shows(f"{text}[q{depth}]", kind, shape[1:], depth + 1)
+        return [f"for (int q{depth} = 0; q{depth} < {shape[0]}; q{depth}++) {line}" for line in inner]
+    if isinstance(kind, Scalar):
+        return [f"show({text});"]
+    return [line for name, member, s in kind.members for line in _shows(f"{text}.{name}", member, s, depth)]
+
+
+def program(seed: int, wide: bool | None = None, size: int = 14, hardware: bool = False) -> str:
+    """The text of the program of a seed; a third of them have 64-bit types if nothing else is said."""
+    return Generator(Seeded(seed), seed % 3 == 0 if wide is None else wide, size, hardware).program()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""Runs a program's one kernel at every stage of compilation on the same host state.
-
-The host state is what host code would see: scalars and flattened arrays by name, as Python numbers.
-"""
+"""Runs a kernel at any stage of compilation on what gcc's program recorded when it entered and left it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from backend.dfg import DFG, Word
 from backend.mapping import Mapping
@@ -17,121 +16,191 @@ from macah.run import run_kernel
 from macah.todfg import host_names
 from sim.simulate import SimRun, simulate
 
-Words = dict[int, list[int]]
-
-RANGES = {
-    "_Bool": (1, False),
-    "signed char": (8, True),
-    "unsigned char": (8, False),
-    "short": (16, True),
-    "unsigned short": (16, False),
-    "int": (32, True),
-    "unsigned": (32, False),
-    "long long": (64, True),
-    "unsigned long long": (64, False),
-}
+MOST_EXECUTIONS = 6
 
 
-def converted(value: int, kind: str) -> int:
-    """`value` converted to a C type."""
-    if kind == "_Bool":
-        return int(value != 0)
-    bits, is_signed = RANGES[kind]
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if is_signed and value >> (bits - 1) else value
+@dataclass(frozen=True)
+class Queue:
+    """A stream's elements as they are in memory, all that were ever sent; `head` is the next to receive."""
+
+    closed: bool
+    head: int
+    elements: tuple[bytes, ...]
 
 
 @dataclass
-class Host:
-    """Named objects with their types and shapes; streams as lists of numbers."""
+class State:
+    """What a kernel sees, by the C lvalues of its captures."""
 
-    types: dict[str, str]
-    shapes: dict[str, tuple[int, ...]]
-    values: dict[str, list[int]]
-    received: list[int]
-    streams: dict[str, str]
-    sent: list[int] = field(default_factory=list)
-
-    def copy(self) -> Host:
-        return Host(
-            self.types,
-            self.shapes,
-            {n: list(v) for n, v in self.values.items()},
-            list(self.received),
-            self.streams,
-        )
-
-    def places(self, capture: ir.Capture) -> tuple[str, list[int]]:
-        """The object and the flat positions that a capture stands for, in the capture's order."""
-        name = re.match(r"\w+", capture.source)
-        assert name, capture
-        shape = self.shapes[name[0]]
-        free = capture.what.shape if isinstance(capture.what, ir.Array) else ()
-        places = [0]
-        for extent, index in zip(shape, re.findall(r"\[([^]]*)\]", capture.source), strict=True):
-            picked = range(extent) if "{" in index else [int(index)]
-            places = [place * extent + i for place in places for i in picked]
-        assert len(places) == (capture.what.size if free else 1), capture
-        return name[0], places
-
-    def read(self, capture: ir.Capture) -> list[int]:
-        name, places = self.places(capture)
-        values = [self.values[name][place] for place in places]
-        if capture.half is not None:
-            values = [v >> (32 * capture.half) for v in values]
-        return [v & ((1 << capture.what.bits) - 1) for v in values]
-
-    def write(self, capture: ir.Capture, words: list[int]) -> None:
-        if not capture.out:
-            return
-        name, places = self.places(capture)
-        for place, word in zip(places, words, strict=True):
-            if capture.half is not None:
-                other = self.values[name][place] & (0xFFFFFFFF << 32 * (1 - capture.half))
-                word = other | word << 32 * capture.half
-            self.values[name][place] = converted(word, self.types[name])
-
-    def words(self, words: tuple[Word, ...]) -> list[tuple[int, ...]]:
-        """The elements to receive, cut into words."""
-        out = []
-        for value in self.received:
-            out.append(tuple((value >> 8 * w.offset) & ((1 << max(32, 8 * w.size)) - 1) for w in words))
-        return out
-
-    def joined(self, elements: list[tuple[int, ...]], words: tuple[Word, ...]) -> list[int]:
-        return [
-            converted(
-                sum(v << 8 * w.offset for v, w in zip(element, words, strict=True)), self.streams["out"]
-            )
-            for element in elements
-        ]
+    values: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    queues: dict[str, Queue] = field(default_factory=dict)
 
 
-def run_ir(kernel: ir.Kernel, host: Host, limit: int = 2_000_000) -> Host:
-    """The host's state after the kernel ran in the IR interpreter."""
-    host = host.copy()
-    # Elements of one array may share a name after scalarization, so give each captured object its own.
-    scalars = {c.what.name: host.read(c)[0] for c in kernel.captured if isinstance(c.what, ir.Variable)}
-    arrays = {c.what.name: host.read(c) for c in kernel.captured if isinstance(c.what, ir.Array)}
-    streams = {c.source: c.stream for c in kernel.streams}
-    inputs = {streams["in"].name: host.words(streams["in"].words)} if "in" in streams else {}
+@dataclass(frozen=True)
+class Execution:
+    """One execution of a kernel: before and after."""
+
+    kernel: str
+    before: State
+    after: State
+
+
+class Differs(AssertionError):
+    """A stage leaves something else than gcc's program."""
+
+
+# Recording
+
+
+def recorder(kernels: Sequence[ir.Kernel]) -> str:
+    """C macros `RECORD_name(when)` that print what a lowered kernel captures."""
+    return "".join(f"#define RECORD_{kernel.name}(when) {_record(kernel)}\n" for kernel in kernels)
+
+
+def _record(kernel: ir.Kernel) -> str:
+    parts = [f'fprintf(stderr, "K %d {kernel.name}\\n", when);']
+    for capture in kernel.captured:
+        shape = capture.what.shape if isinstance(capture.what, ir.Array) else ()
+        loops, place = _loops(capture.source, shape)
+        first = capture.source.format(*["0"] * len(shape))
+        show = f'{loops} fprintf(stderr, " %lld", (long long)({place}));'
+        parts.append(f'fprintf(stderr, "V %d", (int)sizeof({first})); {show} fputc(10, stderr);')
+    for stream in kernel.streams:
+        loops, place = _loops(stream.source, stream.stream.shape)
+        parts.append(f"{loops} fifo_record({place});")
+    return "{ " + " ".join(parts) + " }"
+
+
+def _loops(source: str, shape: tuple[int, ...]) -> tuple[str, str]:
+    names = [f"at_{d}" for d in range(len(shape))]
+    heads = [f"for (int {name} = 0; {name} < {n}; {name}++)" for name, n in zip(names, shape, strict=True)]
+    return " ".join(heads), source.format(*names)
+
+
+def executions(recorded: str, kernels: Sequence[ir.Kernel]) -> list[Execution]:
+    """The executions that a program recorded, at most the first few of each kernel."""
+    found: dict[str, list[Execution]] = {kernel.name: [] for kernel in kernels}
+    by_name = {kernel.name: kernel for kernel in kernels}
+    lines = iter(recorded.splitlines())
+    entered: dict[str, State] = {}
+    for line in lines:
+        _, when, name = line.split()
+        state = _state(by_name[name], lines)
+        if when == "0":
+            entered[name] = state
+        elif len(found[name]) < MOST_EXECUTIONS:
+            found[name].append(Execution(name, entered[name], state))
+    return [execution for group in found.values() for execution in group]
+
+
+def _state(kernel: ir.Kernel, lines: Iterator[str]) -> State:
+    state = State()
+    for capture in kernel.captured:
+        _, size, *values = next(lines).split()
+        for place, value in zip(places(capture), values, strict=True):
+            state.values[place], state.sizes[place] = int(value), int(size)
+    for stream in kernel.streams:
+        for index in product(*map(range, stream.stream.shape)):
+            _, closed, head, _, *elements = next(lines).split()
+            queue = Queue(closed == "1", int(head), tuple(bytes.fromhex(e) for e in elements))
+            state.queues[stream.source.format(*index)] = queue
+    return state
+
+
+def places(capture: ir.Capture) -> list[str]:
+    """The lvalues of a capture, in the order of its words."""
+    shape = capture.what.shape if isinstance(capture.what, ir.Array) else ()
+    return [capture.source.format(*index) for index in product(*map(range, shape))]
+
+
+# Replaying
+
+
+def words_before(capture: ir.Capture, execution: Execution) -> list[int]:
+    """A capture's words at entry."""
+    values = [execution.before.values[place] >> 32 * (capture.half or 0) for place in places(capture)]
+    return [value & ((1 << capture.what.bits) - 1) for value in values]
+
+
+def compare(capture: ir.Capture, words: Sequence[int], execution: Execution) -> None:
+    """Holds a capture's words at exit to the record."""
+    if not capture.out:
+        return
+    for place, word in zip(places(capture), words, strict=True):
+        mask = (1 << min(8 * execution.after.sizes[place], capture.what.bits)) - 1
+        expected = (execution.after.values[place] >> 32 * (capture.half or 0)) & mask
+        if word & mask != expected:
+            raise Differs(f"{place} is {word & mask:#x} instead of {expected:#x}")
+
+
+def cut(element: bytes, words: Sequence[Word]) -> tuple[int, ...]:
+    """An element's words."""
+    pieces = [(element[w.offset : w.offset + w.size], w) for w in words]
+    return tuple(
+        int.from_bytes(b, "little", signed=w.signed) & ((1 << max(32, 8 * w.size)) - 1) for b, w in pieces
+    )
+
+
+def waiting(execution: Execution, source: str, words: Sequence[Word]) -> list[tuple[int, ...]]:
+    """The elements in a stream at entry."""
+    queue = execution.before.queues[source]
+    return [cut(element, words) for element in queue.elements[queue.head :]]
+
+
+def compare_sent(
+    source: str, sent: Sequence[tuple[int, ...]], words: Sequence[Word], execution: Execution
+) -> None:
+    """Holds what a stage sent to the record."""
+    old = len(execution.before.queues[source].elements)
+    expected = [cut(element, words) for element in execution.after.queues[source].elements[old:]]
+    masks = [(1 << 8 * w.size) - 1 for w in words]
+    for position, (element, right) in enumerate(zip(sent, expected, strict=False)):
+        if any((a ^ b) & mask for a, b, mask in zip(element, right, masks, strict=True)):
+            raise Differs(f"element {position} of {source} is {element} instead of {right}")
+    if len(sent) != len(expected):
+        raise Differs(f"{len(sent)} elements are sent to {source} instead of {len(expected)}")
+
+
+def compare_closed(source: str, closed: bool, execution: Execution) -> None:
+    """Holds whether a stage closed a stream to the record."""
+    before, after = execution.before.queues[source], execution.after.queues[source]
+    if closed != (after.closed and not before.closed) and not before.closed:
+        raise Differs(f"{source} is {'' if closed else 'not '}closed")
+
+
+def check_ir(kernel: ir.Kernel, execution: Execution, limit: int = 2_000_000) -> None:
+    """Runs the kernel in the IR interpreter. Errors: Differs, LimitExceeded."""
+    names = [capture.what.name for capture in kernel.captured]
+    assert len(set(names)) == len(names), names
+    scalars, arrays = {}, {}
+    for capture in kernel.captured:
+        words = words_before(capture, execution)
+        if isinstance(capture.what, ir.Array):
+            arrays[capture.what.name] = words
+        else:
+            scalars[capture.what.name] = words[0]
+    ends = {}
+    for stream in kernel.streams:
+        for index in product(*map(range, stream.stream.shape)):
+            name = stream.stream.name + "".join(f"[{i}]" for i in index)
+            ends[name] = (stream.source.format(*index), stream.stream.words)
+    inputs = {name: waiting(execution, source, words) for name, (source, words) in ends.items()}
     ran = run_kernel(kernel, scalars, arrays, inputs, limit)
-    for c in kernel.captured:
-        values = ran.arrays[c.what.name] if isinstance(c.what, ir.Array) else [ran.scalars[c.what.name]]
-        host.write(c, values)
-    if "out" in streams:
-        host.sent = host.joined(ran.outputs.get(streams["out"].name, []), streams["out"].words)
-    return host
+    for capture in kernel.captured:
+        name = capture.what.name
+        compare(
+            capture,
+            ran.arrays[name] if isinstance(capture.what, ir.Array) else [ran.scalars[name]],
+            execution,
+        )
+    for name, (source, words) in ends.items():
+        compare_sent(source, ran.outputs.get(name, []), words, execution)
+        compare_closed(source, name in ran.closed, execution)
 
 
-def simulated(mapping: Mapping, live_ins: list[int], inputs: Words, memories: Words) -> SimRun:
-    """What the mapped design does with the words of a graph's run."""
-    return simulate(emit(mapping), live_ins, inputs, memories, closed=list(inputs), limit=2_000_000)
-
-
-def run_graph(kernel: ir.Kernel, dfg: DFG, host: Host, mapping: Mapping | None = None) -> Host:
-    """The host's state after the graph ran in the graph interpreter, or mapped, in simulation."""
-    host = host.copy()
+def check_graph(kernel: ir.Kernel, dfg: DFG, execution: Execution, mapping: Mapping | None = None) -> None:
+    """Runs the graph in its interpreter, or mapped, in simulation. Errors: Differs, GraphLimitExceeded."""
     names = host_names(kernel)
 
     def capture(name: str) -> ir.Capture:
@@ -139,10 +208,19 @@ def run_graph(kernel: ir.Kernel, dfg: DFG, host: Host, mapping: Mapping | None =
         assert isinstance(found, ir.Capture)
         return found
 
-    live_ins = [host.read(capture(name))[0] for name in dfg.live_ins]
-    memories = {m: host.read(capture(mem.name)) for m, mem in enumerate(dfg.memories) if mem.captured_in}
+    def source(name: str) -> str:
+        found = names[name]
+        assert isinstance(found, ir.StreamCapture)
+        return found.source
+
+    live_ins = [words_before(capture(name), execution)[0] for name in dfg.live_ins]
+    memories = {
+        m: words_before(capture(memory.name), execution)
+        for m, memory in enumerate(dfg.memories)
+        if memory.captured_in
+    }
     inputs = {
-        s: [w for element in host.words(port.words) for w in element]
+        s: [word for element in waiting(execution, source(port.name), port.words) for word in element]
         for s, port in enumerate(dfg.streams)
         if not port.sends
     }
@@ -150,15 +228,24 @@ def run_graph(kernel: ir.Kernel, dfg: DFG, host: Host, mapping: Mapping | None =
     if mapping is None:
         ran = run_dfg(dfg, live_ins, inputs, memories)
     else:
-        ran = simulated(mapping, live_ins, inputs, memories)
+        closed = [s for s in inputs if execution.before.queues[source(dfg.streams[s].name)].closed]
+        ran = simulate(emit(mapping), live_ins, inputs, memories, closed=closed, limit=2_000_000)
     for index, name in enumerate(dfg.live_outs):
-        host.write(capture(name), [ran.live_outs[index]])
+        compare(capture(name), [ran.live_outs[index]], execution)
     for m, memory in enumerate(dfg.memories):
         if memory.captured_out:
-            host.write(capture(memory.name), list(ran.memories[m])[: memory.words])
+            compare(capture(memory.name), list(ran.memories[m])[: memory.words], execution)
     for s, port in enumerate(dfg.streams):
         if port.sends:
-            words, k = list(ran.outputs.get(s, [])), len(port.words)
-            elements = [tuple(words[i : i + k]) for i in range(0, len(words), k)]
-            host.sent = host.joined(elements, port.words)
-    return host
+            flat, k = list(ran.outputs.get(s, [])), len(port.words)
+            sent = [tuple(flat[i : i + k]) for i in range(0, len(flat), k)]
+            compare_sent(source(port.name), sent, port.words, execution)
+            compare_closed(source(port.name), s in ran.closed, execution)
+        elif isinstance(ran, SimRun):
+            _compare_consumed(source(port.name), ran.consumed.get(s, 0), len(port.words), execution)
+
+
+def _compare_consumed(source: str, words: int, words_each: int, execution: Execution) -> None:
+    expected = execution.after.queues[source].head - execution.before.queues[source].head
+    if re.search(r"\W", source) is None and words != expected * words_each:
+        raise Differs(f"{words} words are consumed from {source} instead of {expected * words_each}")

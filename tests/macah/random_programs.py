@@ -1,0 +1,77 @@
+"""Compares many random programs, each with a seed of its own; `tools/random-programs` runs it.
+
+`--every-pass` also interprets between passes (else only the lowered kernel, the last pass and the graph),
+`--sanitize` has gcc hold the programs themselves to C's rules, `--hardware` simulates them mapped,
+`--mode-c` compares the translated C as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from program_generator import program
+from random_checks import SANITIZE, Failure, Unfit, check, check_translation
+from reducer import reduced
+
+from arch.describe import load_fabric
+
+
+def main() -> int:
+    """Status 1 if a program failed."""
+    options = _options()
+    begin, results = time.time(), Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="macah-random-") as name:
+        for seed in range(options.seed, options.seed + options.count):
+            results[_one(seed, options, Path(name))] += 1
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{seed} {dict(results)} ")
+    summary = ", ".join(f"{count} {kind}" for kind, count in sorted(results.items()))
+    print(f"{options.count} programs in {time.time() - begin:.0f} s: {summary}")
+    return 1 if results["failed"] else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tools/random-programs", description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=0, help="the first program's")
+    parser.add_argument("--every-pass", action="store_true")
+    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--hardware", action="store_true")
+    parser.add_argument("--mode-c", action="store_true")
+    parser.add_argument("--keep", type=Path, default=Path("random-failures"), help="where failures are kept")
+    return parser.parse_args()
+
+
+def _one(seed: int, options: argparse.Namespace, directory: Path) -> str:
+    fabric = load_fabric("grid8x8") if options.hardware else None
+    text = program(seed, size=5, hardware=True, wide=False) if options.hardware else program(seed)
+    flags = SANITIZE if options.sanitize else ()
+
+    def failure(text: str) -> Failure | None:
+        return check(text, directory, options.every_pass, flags, fabric) or (
+            check_translation(text, directory) if options.mode_c else None
+        )
+
+    try:
+        found = failure(text)
+    except Unfit as reason:
+        if ":" in str(reason):
+            print(f"{seed}: {reason}", flush=True)
+        return "unfit"
+    if found is None:
+        return "agreed"
+    print(f"{seed}: {found}", flush=True)
+    options.keep.mkdir(parents=True, exist_ok=True)
+    (options.keep / f"{seed}.macah").write_text(text)
+    smaller = reduced(text, found, failure)
+    (options.keep / f"{seed}-small.macah").write_text(f"// {found}\n{smaller}")
+    return "failed"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
