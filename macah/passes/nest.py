@@ -176,11 +176,12 @@ class Builder:
         code += (*setup, *self.guarded(body, run, ()), Assign(again, goes_on, where))
         last = ir.FALSE if top_tested else run
         code += tuple(Assign(v, select(last, Read(copies[v]), Read(old[v]))) for v in copies)
-        return self.ending(nest, Read(again), (*first, *nest.initial, *nest.state, *state), (*code, *restart))
+        state = (*first, *nest.initial, *nest.state, *state)
+        return self.ending(nest, Read(again), state, (*code, *restart), tested)
 
-    def ending(self, nest: Nest, again: Expr, state: Body, code: Body) -> Flat:
+    def ending(self, nest: Nest, again: Expr, state: Body, code: Body, keep: Live = _NONE) -> Flat:
         """What follows the last iteration."""
-        code += self.guarded(nest.after, negate(again), nest.resumes)
+        code += self.guarded(nest.after, negate(again), nest.resumes | keep)
         return Flat(state, replace(nest.outer, body=code, condition=again))
 
 

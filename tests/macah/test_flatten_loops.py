@@ -1,7 +1,26 @@
 from collections import Counter
 
 import pytest
-from control_kernels import ALL, after, count, fir, i, j, k, kernel, matmul, n, send, text, total, triangle
+from control_kernels import (
+    ALL,
+    acc,
+    after,
+    count,
+    fir,
+    i,
+    j,
+    k,
+    kernel,
+    let,
+    loop,
+    matmul,
+    n,
+    op,
+    send,
+    text,
+    total,
+    triangle,
+)
 from test_fuse_loops import steps
 
 from arch.ops import COMPARISONS
@@ -98,3 +117,11 @@ def test_a_nest_of_captured_bounds_may_not_run_at_all() -> None:
     made = kernel(*count(i, n, *count(j, n, *count(k, n, send(k)))), send(9), into=(n,))
     for bound in range(4):
         assert run_kernel(flat(made), {"n": bound}) == run_kernel(made, {"n": bound})
+
+
+def test_what_follows_a_loop_may_overwrite_what_its_condition_reads() -> None:
+    body = (let(acc, op("add", acc, n)), let(n, op("and", acc, 3)))
+    made = kernel(let(acc, 0), loop(op("ne", n, 0), *body), let(n, acc), into=(n,), out=(n,))
+    for start in range(6):
+        expected = run_kernel(made, {"n": start}).scalars["n"]
+        assert run_kernel(flat(made), {"n": start}).scalars["n"] == expected
