@@ -20,6 +20,8 @@ from macah.survey import kernels_of
 
 ROOT = Path(__file__).parent.parent.parent
 CASES = sorted((ROOT / "tests/cases/warnings").glob("*.macah"))
+SOURCES = (ROOT / "macah").glob("lint_*.py")
+OWN = {code for path in SOURCES for code in re.findall(r'code="([\w-]+)"', path.read_text())}
 PROGRAMS = sorted((ROOT / "tests/cases/programs").glob("*.macah")) + sorted(
     (ROOT / "examples").glob("*.macah")
 )
@@ -91,8 +93,22 @@ def test_a_program_too_large_to_walk_gets_no_warning_of_its_streams() -> None:
     assert warned(parse_program(text, Path("t.macah"))) == ()
 
 
-def test_every_warning_is_registered_and_has_a_case() -> None:
-    known = {code for code, entry in CODES.items() if entry.kind == "warning"}
+PAGES = sorted(path for path in (ROOT / "docs/diagnostics").glob("*.md") if path.stem in OWN)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_examples_of_a_page_are_wrong_and_right(path: Path, tmp_path: Path) -> None:
+    examples = re.findall(r"^```macah\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
+    found = []
+    for number, example in enumerate(examples):
+        source = tmp_path / f"{number}.macah"
+        source.write_text(example)
+        found.append({d.code for d in warned(read_program(source), load_fabric("grid8x8"))})
+    assert found == [{path.stem}, set()]
+
+
+def test_every_warning_is_registered_and_has_a_case_and_a_page() -> None:
     tested = {code for path in CASES for code in re.findall(r"// warning: .*\[([\w-]+)\]", path.read_text())}
-    assert tested <= known
-    assert known - tested == {"memory-size", "not-mappable"}
+    assert tested == OWN - {"memory-size"}
+    assert {path.stem for path in PAGES} == OWN
+    assert all(CODES[code].kind == "warning" for code in OWN)
