@@ -12,8 +12,8 @@ from typing import Any
 from pycparser import c_ast
 
 from macah.lexer import MacahLexer
+from macah.recovery import Recovering
 from macah.syntax import Asm, Receive, Send, ShiftableDecl, StreamType
-from macah.wording import GccWording
 
 _QUALIFIERS = {"CONST", "VOLATILE", "_ATOMIC"}
 _STORAGE = {"AUTO", "REGISTER", "STATIC", "EXTERN", "TYPEDEF", "_THREAD_LOCAL"}
@@ -26,7 +26,7 @@ _EXPRESSIONS = (
 )
 
 
-class Declarations(GccWording):
+class Declarations(Recovering):
     """Declarations and types of Macah, and the spans of all nodes."""
 
     def __init__(self) -> None:

@@ -107,6 +107,7 @@ class MacahLexer(CLexer):  # type: ignore[misc]
             kind, value = _MARKS[match.group()]
         elif text[pos] in "`@\\":
             self._error(f"stray '{text[pos]}' in program", pos)
+            self._pos += 1
             return None
         else:
             found: MacahToken | None = super()._match_token()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pycparser import c_ast
-from pycparser.c_parser import _BINARY_PRECEDENCE, ParseError
+from pycparser.c_parser import _BINARY_PRECEDENCE
 
 from macah.diagnostic import MacahError
 from macah.gnu import GnuC
@@ -48,20 +48,24 @@ class MacahParser(GnuC):
         self._no_sends: set[int] = set()
 
     def parse(self, text: str, filename: str = "", debug: bool = False) -> Any:
-        """The syntax tree of `text`; a mistake raises `MacahError`."""
+        """The syntax tree of `text`; mistakes raise `MacahError`, all in one."""
         self._scope_stack = [dict.fromkeys(_BUILTIN_TYPES, True)]
         self._typedef_checked_token = None
         self._spans, self._no_sends = {}, set()
         self._ready, self._in_type_name = None, False
+        self.errors = []
         self._tokens = TokenList(self.clex.tokens(text, filename))
         try:
             with deep_recursion():
-                return self._parse_translation_unit_or_empty()
+                unit = self._parse_translation_unit_or_empty()
         except RecursionError:
             raise MacahError("the program is nested too deeply", self._here(), code="too-deep") from None
-        except (ParseError, AssertionError, AttributeError, IndexError, TypeError, ValueError):
-            # On some malformed declarations pycparser asserts, or looks for parts that are not there.
-            self._unexpected("a valid declaration")
+        if self.errors:
+            raise MacahError.of(tuple(sorted(self.errors, key=lambda d: d.order)))
+        return unit
+
+    def _forget(self) -> None:
+        self._ready, self._in_type_name = None, False
 
     def _parse_block_item(self) -> Any:
         self._refuse_unknown_type()

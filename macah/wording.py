@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from pycparser.c_parser import Coord, CParser
 
+from macah.beginners import describe, unclosed, usual_mistake
 from macah.columns import MacahCoord, place_at
-from macah.diagnostic import MacahError, Place
+from macah.diagnostic import MacahError, Note, Place
 from macah.lexer import MacahToken, TokenList
 
 
@@ -17,17 +19,36 @@ class GccWording(CParser):  # type: ignore[misc]
     _tokens: TokenList
 
     def _refuse_unknown_type(self, *following: str) -> None:
-        """Where a declaration may stand, a name and one of `following` (a name by default) start no other."""
+        """Where a declaration may stand, a name and one of `following` (a name by default) start no other.
+
+        The name is taken for a type from then on, so that what it declares is no error.
+        """
         token = self._peek()
         if token is None or token.type != "ID" or self._peek_type(2) not in (following or {"ID"}):
             return
         if token.value == "kernel":
+            behind = self._peek(2)
+            label = behind.value if behind is not None else "name"
             self._advance()
             self._fail(
-                "expected '{' after 'kernel': a kernel gets its name by a label, 'name: kernel { }'",
+                f"expected '{{' after 'kernel', not '{label}'",
+                hint=f"a kernel gets its name by a label: '{label}: kernel {{ ... }}'",
                 code="kernel-block",
             )
-        self._fail(f"unknown type name '{token.value}'", code="unknown-type")
+        self.note(self._unknown_type(token))
+        self._scope_stack[0][token.value] = True
+        self._typedef_checked_token = None
+
+    def _unknown_type(self, token: MacahToken) -> MacahError:
+        guess = self._guess(token.value)
+        message = f"unknown type name '{token.value}'{guess}"
+        return self._error(message, self._tok_coord(token), code="unknown-type")
+
+    def _guess(self, name: str) -> str:
+        """What may have been meant by a name where a statement or declaration begins."""
+        types = {n for scope in self._scope_stack for n, is_type in scope.items() if is_type and n[0] != "_"}
+        near = get_close_matches(name, [*_WORDS, *sorted(types)], 1, 0.7)
+        return f"; did you mean '{near[0]}'?" if near and near[0] != name else ""
 
     def _expect(self, token_type: str) -> Any:
         found = self._peek_type()
@@ -39,18 +60,23 @@ class GccWording(CParser):  # type: ignore[misc]
     def _unexpected(self, expected: str) -> NoReturn:
         token, before = self._peek(), self._tokens.peek(0)
         if token is None:
-            self._fail(f"expected {expected} at end of input", self._behind(before), code="unterminated")
-        if token.type == "RECEIVE":
-            self._fail(
-                "a receive '<?' must be a statement of its own or stand in the head of 'for'", code="transfer"
-            )
-        if token.type == "COLONCOLON":
-            self._fail("'::' belongs before a send or receive: 'worked :: x <? s;'", code="transfer")
+            opened = unclosed(self._tokens.tokens)
+            notes = (Note(f"to match this '{opened.value}'", self._place(opened)),) if opened else ()
+            where = self._behind(before)
+            self._fail(f"expected {expected} at end of input", where, notes=notes, code="unterminated")
+        if mistake := usual_mistake(self._tokens, expected):
+            where = self._place(mistake.token) if mistake.token else None
+            self._fail(mistake.message, where, hint=mistake.hint, code=mistake.code)
         if token.type == "ID" and before is not None and before.type == "ID":
-            self._fail(f"unknown type name '{before.value}'", self._tok_coord(before), code="unknown-type")
+            guess = self._guess(before.value)
+            if guess:
+                raise self._unknown_type(before)
         # Like gcc, ask for a forgotten semicolon where it is missing, not where the next line begins.
         where = self._behind(before) if expected == "';'" and before is not None else None
-        self._fail(f"expected {expected} before {_describe(token)}", where)
+        self._fail(f"expected {expected} before {describe(token)}", where)
+
+    def _place(self, token: MacahToken) -> Place:
+        return place_at(self._tok_coord(token))
 
     def _tok_coord(self, tok: MacahToken) -> MacahCoord:
         return MacahCoord(tok.filename, tok.lineno, tok.column, self.clex.text, tok.start)
@@ -65,10 +91,33 @@ class GccWording(CParser):  # type: ignore[misc]
         token = self._peek() or self._tokens.peek(0)
         return place_at(self._tok_coord(token)) if token else None
 
-    def _fail(self, message: str, where: Coord | Place | None = None, *, code: str = "syntax") -> NoReturn:
+    def _fail(
+        self,
+        message: str,
+        where: Coord | Place | None = None,
+        notes: tuple[Note, ...] = (),
+        hint: str = "",
+        *,
+        code: str = "syntax",
+    ) -> NoReturn:
+        raise self._error(message, where, notes, hint, code=code)
+
+    def _error(
+        self,
+        message: str,
+        where: Coord | Place | None = None,
+        notes: tuple[Note, ...] = (),
+        hint: str = "",
+        *,
+        code: str = "syntax",
+    ) -> MacahError:
         if isinstance(where, Coord):
             where = place_at(where)
-        raise MacahError(message, where or self._here(), code=code)
+        return MacahError(message, where or self._here(), notes, hint, code=code)
+
+    def note(self, error: MacahError) -> None:
+        """Keeps an error, to go on and find more."""
+        raise error
 
     def _parse_error(self, msg: str, coord: Any) -> NoReturn:
         if msg in _EXPECTED:
@@ -79,20 +128,18 @@ class GccWording(CParser):  # type: ignore[misc]
         where = coord if isinstance(coord, Coord) else None
         self._fail(msg[0].lower() + msg[1:], where, code="declaration")
 
-    def _lex_error_func(self, msg: str, line: int, column: int) -> NoReturn:
-        code = "unterminated" if msg.startswith("missing terminating") else "invalid-token"
-        raise MacahError(msg, place_at(self.clex.coord_at(line, column)), code=code)
+    def _lex_error_func(self, msg: str, line: int, column: int) -> None:
+        code = "unterminated" if msg.startswith("missing") else "invalid-token"
+        self.note(MacahError(msg, place_at(self.clex.coord_at(line, column)), code=code))
 
 
-def _describe(token: MacahToken) -> str:
-    if token.type.endswith("STRING_LITERAL"):
-        return "string constant"
-    if "CONST_" in token.type or token.type.endswith("_CONST"):
-        return "constant"
-    if token.type in {"PPPRAGMA", "PPPRAGMASTR"}:
-        return "'#pragma'"
-    return f"'{token.value}'"
-
+# Words that begin statements and declarations.
+_WORDS = (
+    *("auto", "break", "case", "char", "const", "continue", "default", "do", "double"),
+    *("else", "enum", "extern", "float", "for", "goto", "if", "inline", "int"),
+    *("kernel", "long", "register", "return", "short", "signed", "sizeof", "static", "struct"),
+    *("switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
+)
 
 _SPELLING = {
     "SEMI": "';'",
