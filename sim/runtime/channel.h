@@ -22,7 +22,7 @@
 
 #include "macah.h"
 
-enum { MACAH_BELLS = 64, MACAH_SPINS = 200 };
+enum { MACAH_BELLS = 64, MACAH_SPINS = 100 };
 
 /* The start of the arena. Simulators share bells where there are more than that. */
 struct macah_arena {
@@ -39,14 +39,6 @@ extern struct macah_arena *macah_arena;
 #define macah_load(place) __atomic_load_n(place, __ATOMIC_SEQ_CST)
 #define macah_store(place, value) __atomic_store_n(place, value, __ATOMIC_SEQ_CST)
 #define macah_add(place, value) __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST)
-
-static inline void macah_pause(void) {
-#if defined __x86_64__ || defined __i386__
-  __builtin_ia32_pause();
-#elif defined __aarch64__
-  __asm__ volatile("yield");
-#endif
-}
 
 /* 0 if the time was over. */
 static inline int macah_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *timeout) {

@@ -17,6 +17,7 @@ extern "C" {
 #define MACAH_INLINE static inline __attribute__((always_inline, unused))
 #define MACAH_COLD __attribute__((cold, noinline))
 #define MACAH_HERE __FILE__, __LINE__
+#define MACAH_LOOKS 20
 
 /* One end of a stream, in a cache line of its own. The owner is the thread that may use it without the lock, or
  * null; `busy` says that it does (ends.c). */
@@ -58,46 +59,46 @@ extern __thread struct macah_thread macah_me;
 /* Statements of the language, as expressions. `stream`, `lvalue` and the element behind a stream stand here once
  * each, so that they are evaluated once; an lvalue is not evaluated where nothing is received, so one with side
  * effects is the matter of the _at forms, which take its address. */
-#define macah_send(stream, ...)                                                         \
-  __extension__({                                                                       \
-    __auto_type macah_s = (stream);                                                     \
-    MACAH_ELEMENT(macah_s) macah_e = __VA_ARGS__;                                       \
-    if (!macah_fast_send((macah_stream *)macah_s, &macah_e, sizeof macah_e))            \
-      macah_stream_send((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream);        \
+#define macah_send(stream, ...)                                                           \
+  __extension__({                                                                         \
+    __auto_type macah_s = (stream);                                                       \
+    MACAH_ELEMENT(macah_s) macah_e = __VA_ARGS__;                                         \
+    if (!macah_fast_send((macah_stream *)macah_s, &macah_e, sizeof macah_e, MACAH_LOOKS)) \
+      macah_stream_send((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream);          \
   })
-#define macah_try_send(stream, ...)                                                     \
-  __extension__({                                                                       \
-    __auto_type macah_s = (stream);                                                     \
-    MACAH_ELEMENT(macah_s) macah_e = __VA_ARGS__;                                       \
-    macah_fast_send((macah_stream *)macah_s, &macah_e, sizeof macah_e) ||               \
-        macah_stream_try_send((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream);  \
+#define macah_try_send(stream, ...)                                                    \
+  __extension__({                                                                      \
+    __auto_type macah_s = (stream);                                                    \
+    MACAH_ELEMENT(macah_s) macah_e = __VA_ARGS__;                                      \
+    macah_fast_send((macah_stream *)macah_s, &macah_e, sizeof macah_e, 0) ||           \
+        macah_stream_try_send((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream); \
   })
-#define macah_receive(lvalue, stream)                                                   \
-  __extension__({                                                                       \
-    __auto_type macah_s = (stream);                                                     \
-    MACAH_ELEMENT(macah_s) macah_e;                                                     \
-    if (macah_fast_receive((macah_stream *)macah_s, &macah_e, sizeof macah_e) ||        \
-        macah_stream_receive((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream))   \
-      lvalue = macah_e;                                                                 \
+#define macah_receive(lvalue, stream)                                                         \
+  __extension__({                                                                             \
+    __auto_type macah_s = (stream);                                                           \
+    MACAH_ELEMENT(macah_s) macah_e;                                                           \
+    if (macah_fast_receive((macah_stream *)macah_s, &macah_e, sizeof macah_e, MACAH_LOOKS) || \
+        macah_stream_receive((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream))         \
+      lvalue = macah_e;                                                                       \
   })
-#define macah_try_receive(lvalue, stream)                                               \
-  __extension__({                                                                       \
-    __auto_type macah_s = (stream);                                                     \
-    MACAH_ELEMENT(macah_s) macah_e;                                                     \
-    int macah_w = macah_fast_receive((macah_stream *)macah_s, &macah_e, sizeof macah_e) || \
+#define macah_try_receive(lvalue, stream)                                                           \
+  __extension__({                                                                                   \
+    __auto_type macah_s = (stream);                                                                 \
+    MACAH_ELEMENT(macah_s) macah_e;                                                                 \
+    int macah_w = macah_fast_receive((macah_stream *)macah_s, &macah_e, sizeof macah_e, 0) ||       \
                   macah_stream_try_receive((macah_stream *)macah_s, &macah_e, MACAH_HERE, #stream); \
-    if (macah_w) lvalue = macah_e;                                                      \
-    macah_w;                                                                            \
+    if (macah_w) lvalue = macah_e;                                                                  \
+    macah_w;                                                                                        \
   })
-#define macah_receive_at(pointer, stream)                                               \
-  __extension__({                                                                       \
-    __auto_type macah_x = (pointer);                                                    \
-    macah_receive(*macah_x, stream);                                                    \
+#define macah_receive_at(pointer, stream) \
+  __extension__({                         \
+    __auto_type macah_x = (pointer);      \
+    macah_receive(*macah_x, stream);      \
   })
-#define macah_try_receive_at(pointer, stream)                                           \
-  __extension__({                                                                       \
-    __auto_type macah_x = (pointer);                                                    \
-    macah_try_receive(*macah_x, stream);                                                \
+#define macah_try_receive_at(pointer, stream) \
+  __extension__({                             \
+    __auto_type macah_x = (pointer);          \
+    macah_try_receive(*macah_x, stream);      \
   })
 
 macah_stream *macah_stream_create(__SIZE_TYPE__ element_size, __SIZE_TYPE__ depth, const char *layout,
@@ -140,16 +141,29 @@ MACAH_INLINE void macah_leave(struct macah_end *end, struct macah_bell *bell) {
   __atomic_store_n(&end->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* 1 if it happened; 0 leaves it to the functions above. */
-MACAH_INLINE int macah_fast_send(macah_stream *macah_s, const void *element, __SIZE_TYPE__ size) {
+/* Long enough for the other end to move several elements: to look after each one would slow both down. */
+MACAH_INLINE void macah_pause(void) {
+  for (int i = 0; i < 16; i++) {
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+  }
+}
+
+/* 1 if it happened, be it after some looks for the other end; 0 leaves it to the functions above. */
+MACAH_INLINE int macah_fast_send(macah_stream *macah_s, const void *element, __SIZE_TYPE__ size, int looks) {
   if (!macah_s || !macah_enter(&macah_s->sender)) return 0;
   __UINT64_TYPE__ count = macah_s->sender.count;
-  if (count - macah_s->sender.seen >= macah_s->depth) {
+  while (count - macah_s->sender.seen >= macah_s->depth) {
     macah_s->sender.seen = __atomic_load_n(&macah_s->receiver.count, __ATOMIC_ACQUIRE);
-    if (count - macah_s->sender.seen >= macah_s->depth) {
+    if (count - macah_s->sender.seen < macah_s->depth) break;
+    if (looks-- <= 0) {
       __atomic_store_n(&macah_s->sender.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
+    macah_pause();
   }
   __builtin_memcpy((char *)(macah_s + 1) + (count & macah_s->mask) * size, element, size);
   __atomic_store_n(&macah_s->sender.count, count + 1, __ATOMIC_RELEASE);
@@ -157,15 +171,17 @@ MACAH_INLINE int macah_fast_send(macah_stream *macah_s, const void *element, __S
   return 1;
 }
 
-MACAH_INLINE int macah_fast_receive(macah_stream *macah_s, void *element, __SIZE_TYPE__ size) {
+MACAH_INLINE int macah_fast_receive(macah_stream *macah_s, void *element, __SIZE_TYPE__ size, int looks) {
   if (!macah_s || !macah_enter(&macah_s->receiver)) return 0;
   __UINT64_TYPE__ count = macah_s->receiver.count;
-  if (count == macah_s->receiver.seen) {
+  while (count == macah_s->receiver.seen) {
     macah_s->receiver.seen = __atomic_load_n(&macah_s->sender.count, __ATOMIC_ACQUIRE);
-    if (count == macah_s->receiver.seen) {
+    if (count != macah_s->receiver.seen) break;
+    if (looks-- <= 0) {
       __atomic_store_n(&macah_s->receiver.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
+    macah_pause();
   }
   __builtin_memcpy(element, (const char *)(macah_s + 1) + (count & macah_s->mask) * size, size);
   __atomic_store_n(&macah_s->receiver.count, count + 1, __ATOMIC_RELEASE);
