@@ -409,7 +409,8 @@ class Capture:
 
     `source` is the C lvalue, with `{0}`, `{1}`, … for the indices of an array's element; `type` is the C type
     of that lvalue, for the conversion back. `into`: copied in at entry; `out`: copied out at exit.
-    `half`: the low (0) or high (1) word of a 64-bit lvalue, or of an array's 64-bit elements.
+    `half`: the low (0) or high (1) word of a 64-bit lvalue, or of an array's 64-bit elements. `base`: the
+    lvalue is a pointer, and the word is its distance from that address.
     """
 
     what: Variable | Array
@@ -418,6 +419,7 @@ class Capture:
     into: bool = True
     out: bool = False
     half: int | None = None
+    base: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

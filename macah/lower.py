@@ -41,6 +41,7 @@ def _repeated(program: Program, site: KernelSite, types: Declarations, scope: Sc
     while True:
         frame = Frame(site.function.decl.name, scope, assigned_names(site.node))
         lowering = Statements(program, types, frame, facts)
+        lowering.enclosing = site.function
         try:
             lowering.statement(site.node.body)
         except Reconsider:

@@ -14,9 +14,10 @@ from macah import ir
 from macah.ctypes import CType, Integer
 from macah.diagnostic import Diagnostic, MacahError, Note, Place
 from macah.lower_declarations import Declarations
-from macah.lower_facts import Facts
+from macah.lower_facts import Facts, Key
 from macah.lower_scope import FunctionName, Object, Scope
-from macah.lower_storage import Lvalue, Rvalue, Storage, Value
+from macah.lower_storage import Lvalue, Pointee, Rvalue, Storage, Value
+from macah.lower_units import Step
 from macah.program import Program, place_of, walk
 
 # Copies of at most so many elements are written out; longer ones are loops.
@@ -70,7 +71,14 @@ class Base(ABC):
         self.body: list[ir.Stmt] = []
         self.errors: list[Diagnostic] = []
         # What local pointers point into; parameters that stand for a variable of the caller.
-        self.pointers: dict[tuple[Object, tuple[str, ...]], Lvalue] = {}
+        self.pointers: dict[tuple[Object, tuple[Step, ...]], Pointee] = {}
+        # Pointers that were null, or used, before anything else was assigned; flags of what may be null.
+        self.only_null: set[tuple[Object, tuple[Step, ...]]] = set()
+        self.unbound: set[tuple[Object, tuple[Step, ...]]] = set()
+        self.flags_of_null: dict[tuple[Object, tuple[Step, ...]], ir.Variable] = {}
+        # The function that the kernel stands in; the variables declared so far.
+        self.enclosing: Any = None
+        self.declared: dict[Key, Object] = {}
         self.aliases: dict[Object, Lvalue] = {}
         # Variables of the compiler's own that are 0 or 1.
         self.flags: set[ir.Variable] = set()

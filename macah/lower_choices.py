@@ -10,6 +10,7 @@ from macah.ctypes import Integer, compatible
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, convert, truth
 from macah.lower_base import type_text
+from macah.lower_facts import key_of
 from macah.lower_operators import NOTHING, Operators
 from macah.lower_scope import Object
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
@@ -56,6 +57,8 @@ class Choices(Operators):
                 return self._chosen_struct(condition, (then, yes), (orelse, no), where)
             case Reference(), Reference():
                 return self._chosen_reference(condition, (then, yes), (orelse, no), where)
+            case (Reference(), Rvalue(expr=ir.Const(0))) | (Rvalue(expr=ir.Const(0)), Reference()):
+                return self._chosen_or_null(condition, (then, yes), (orelse, no), where)
             case (Rvalue(type=ctypes.Void()), _) | (_, Rvalue(type=ctypes.Void())):
                 self.emit_if(condition, then, orelse, where)
                 return NOTHING
@@ -122,15 +125,66 @@ class Choices(Operators):
         where: Place,
     ) -> Reference:
         a, b = yes[1].target, no[1].target
-        if a.object is not b.object or a.path != b.path or len(a.steps) != len(b.steps) or yes[0] or no[0]:
+        if (
+            a.object is not b.object
+            or a.path != b.path
+            or len(a.steps) != len(b.steps)
+            or a.others
+            or b.others
+        ):
             hint = "use an index, or '?:' on the elements"
             raise MacahError(
                 "the pointers do not point into the same array", where, hint=hint, code="pointer-arrays"
             )
+        if yes[0] or no[0]:
+            return self._chosen_in_turn(condition, yes, no, where)
         steps = tuple(
             x
             if isinstance(x, str | As) or isinstance(y, str | As)
             else self._chosen(condition, [], x, [], y, where)
             for x, y in zip(a.steps, b.steps, strict=True)
         )
-        return Reference(replace(a, steps=steps, const=a.const or b.const))
+        valid = self._chosen(condition, [], yes[1].valid, [], no[1].valid, where)
+        return Reference(replace(a, steps=steps, const=a.const or b.const), valid)
+
+    def _chosen_in_turn(
+        self,
+        condition: ir.Expr,
+        yes: tuple[list[ir.Stmt], Reference],
+        no: tuple[list[ir.Stmt], Reference],
+        where: Place,
+    ) -> Reference:
+        """A pointer chosen between values with effects."""
+        result = Object("choice", yes[1].type, where=where)
+        self.facts.varying.add(key_of(result))
+        branches: list[list[ir.Stmt]] = []
+        for effects, value in (yes, no):
+            with self.collected() as branch:
+                self.body += effects
+                self.bind_pointer(Lvalue(result, result.type), value, where)
+            branches.append(branch)
+        self.emit_if(condition, branches[0], branches[1], where)
+        chosen = self.load(Lvalue(result, result.type), where)
+        assert isinstance(chosen, Reference), chosen
+        return chosen
+
+    def _chosen_or_null(
+        self,
+        condition: ir.Expr,
+        yes: tuple[list[ir.Stmt], Value],
+        no: tuple[list[ir.Stmt], Value],
+        where: Place,
+    ) -> Reference:
+        """`c ? p : NULL`, and the other way round."""
+        pointer = yes[1] if isinstance(yes[1], Reference) else no[1]
+        assert isinstance(pointer, Reference), pointer
+        if yes[0] or no[0]:
+            pointer = replace(pointer, target=self._kept_steps(pointer.target, where))
+        valid = [v.valid if isinstance(v, Reference) else ir.FALSE for v in (yes[1], no[1])]
+        return replace(pointer, valid=self._chosen(condition, yes[0], valid[0], no[0], valid[1], where))
+
+    def _kept_steps(self, target: Lvalue, where: Place) -> Lvalue:
+        if any(not isinstance(step, str | As | ir.Const) for step in target.steps):
+            message = "a pointer or null is chosen, and the pointer changes something"
+            raise MacahError(message, where, hint="use 'if' and 'else'", code="pointer-arrays")
+        return target

@@ -12,6 +12,7 @@ from macah.ctypes import ArrayType, CType, FunctionType, Integer, StructType
 from macah.diagnostic import MacahError, Note
 from macah.lower_constants import adpc_value as adpc_value
 from macah.lower_constants import is_adpc as is_adpc
+from macah.lower_constants import string_units
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_packing import pragma_packing
 from macah.lower_scope import (
@@ -35,6 +36,7 @@ class Declarations(Analyzer):
     def __init__(self, unit: Any, adpc: Mapping[str, int]) -> None:
         super().__init__(adpc)
         self.limits = pragma_packing(unit)
+        self._strings: dict[str, Object] = {}
         self.file = FileScope(declare=self.declare, read_tag=self.read_type)
         self.file.add(unit)
 
@@ -46,6 +48,15 @@ class Declarations(Analyzer):
             if isinstance(parameter, c_ast.Decl) and parameter.name:
                 self.declare_parameter(parameter, scope)
         return self._descend(function.body, target, scope)
+
+    def string_object(self, node: Any) -> Object:
+        """A string constant, a table; equal ones are one."""
+        if node.value not in self._strings:
+            element, units = string_units(node.value)
+            table: Table = {((), (i,)): unit for i, unit in enumerate(units)}
+            ctype = ArrayType(element, len(units) + 1)
+            self._strings[node.value] = Object("string", ctype, True, place_of(node), table=table)
+        return self._strings[node.value]
 
     def declare(self, node: Any, scope: Scope) -> None:
         """Enter what `node` declares, outside a kernel, into `scope`."""
@@ -84,9 +95,9 @@ class Declarations(Analyzer):
 
     def _variable(self, node: Any, ctype: CType, const: bool, scope: Scope) -> Entity:
         """A variable of the host program; or a constant, if it can never be anything else."""
-        where = place_of(node)
+        where, origin = place_of(node), (node, scope)
         if node.init is None:
-            return Object(node.name, ctype, const, where, node.name)
+            return Object(node.name, ctype, const, where, node.name, origin=origin)
         if const and isinstance(ctype, Integer):
             try:
                 value = self.constant(node.init, scope, node.name)
@@ -95,11 +106,11 @@ class Declarations(Analyzer):
                 if is_adpc(node.init):
                     raise
         if not isinstance(ctype, ArrayType | StructType):
-            return Object(node.name, ctype, const, where, node.name)
+            return Object(node.name, ctype, const, where, node.name, origin=origin)
         reader = InitializerReader(self, scope)
         ctype = reader.read(ctype, node.init)
         table = self.table_of(reader.items, scope) if const else None
-        return Object(node.name, ctype, const, where, node.name, table)
+        return Object(node.name, ctype, const, where, node.name, table, origin=origin)
 
     def table_of(self, items: list[Item], scope: Scope) -> Table | None:
         """The values of a table, if all of its initialisers are constant integers."""

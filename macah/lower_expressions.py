@@ -8,7 +8,7 @@ from typing import Any
 from pycparser import c_ast
 
 from macah import ctypes, ir
-from macah.ctypes import Floating, Integer, Pointer, StructType, compatible
+from macah.ctypes import Floating, Integer, Pointer, StructType
 from macah.diagnostic import MacahError
 from macah.lower_arithmetic import constant, convert
 from macah.lower_base import type_text
@@ -110,8 +110,9 @@ class Expressions(Choices):
                 raise MacahError(message, where, hint="use 'long long', of 64 bits", code="wide-type")
             case Integer(), Rvalue(type=Integer() as source):
                 return Rvalue(target, convert(value.expr, source, target))
-            case Pointer(pointed, const), Reference() if compatible(pointed, value.target.type):
-                return Reference(replace(value.target, const=const))
+            case Pointer(const=const), Reference():
+                seen = self.pointer_as(value, target, where, cast=True)
+                return replace(seen, target=replace(seen.target, const=const))
             case Pointer(), Rvalue(expr=ir.Const(0)):
                 return value
             case Floating(), _:

@@ -24,16 +24,19 @@ class Facts:
     """What is known from lowering before.
 
     `raw`: variables that are looked at as bytes, or as elements of another type. `varying`: pointers that
-    point to different places of their arrays. `nullable`: pointers that may be null. `expanded`: functions
-    that are expanded where they are called. `bound`: for pointers that are used, in the order of the text,
-    before they are assigned: the variable that they point into, and the steps, None for an index.
+    point to different places of their arrays. `loose`: those whose places are told in bytes. `nullable`:
+    pointers that may be null. `expanded`: functions that are expanded where they are called. `bound`: for
+    pointers that are used, in the order of the text, before they are assigned: the variable that they point
+    into, and the steps, None for an index. `outer`: of such variables, those outside the kernel.
     """
 
     raw: set[Key] = field(default_factory=set)
     varying: set[Key] = field(default_factory=set)
     nullable: set[Key] = field(default_factory=set)
+    loose: set[Key] = field(default_factory=set)
     expanded: set[int] = field(default_factory=set)
     bound: dict[Key, tuple[Key, tuple[object, ...]]] = field(default_factory=dict)
+    outer: dict[Key, Object] = field(default_factory=dict)
 
 
 def key_of(owner: Object) -> Key:

@@ -13,6 +13,7 @@ from macah.ctypes import ArrayType, CType, FunctionType, Integer, StreamType, St
 from macah.diagnostic import MacahError, Place
 from macah.lower_calls import Calls
 from macah.lower_declarations import bind, is_adpc
+from macah.lower_facts import key_of
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
@@ -81,6 +82,7 @@ class Locals(Calls):
 
     def _declare_variable(self, node: Any, ctype: CType, const: bool, static: bool, where: Place) -> None:
         owner = Object(node.name, ctype, const, where)
+        self.declared[key_of(owner)] = owner
         if node.init is None:
             if static:
                 raise self._refused_static(node.name, where)

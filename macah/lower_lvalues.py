@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +22,16 @@ from macah.ctypes import (
 )
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, constant, convert, index_word
-from macah.lower_base import Base, type_text
-from macah.lower_constants import string_units
+from macah.lower_base import type_text
 from macah.lower_layout import member_path
-from macah.lower_scope import Constant, FunctionName, Object, Table
-from macah.lower_storage import Lvalue, Reference, Rvalue, Value, integer_type, unresolved
+from macah.lower_pointers import Pointers
+from macah.lower_scope import Constant, FunctionName
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value, integer_type
 from macah.lower_units import UNITS, As, Window
 from macah.program import place_of
 
 
-class Lvalues(Base):
+class Lvalues(Pointers):
     """Variables, elements, members, pointers."""
 
     def lvalue(self, node: Any, what: str = "") -> Lvalue:
@@ -57,7 +58,7 @@ class Lvalues(Base):
             case ArrayType():
                 return Reference(value.element(ir.Const(0)))
             case Pointer():
-                return Reference(self._bound(value, where))
+                return self.pointee(value, where)
             case StructType() | StreamType():
                 return value
             case Integer() as ctype:
@@ -67,6 +68,12 @@ class Lvalues(Base):
                 raise AssertionError(value)
 
     def _read(self, lvalue: Lvalue, ctype: Integer, where: Place) -> ir.Expr:
+        if lvalue.others:
+            expr = self._read(replace(lvalue, others=()), ctype, where)
+            for condition, other in reversed(lvalue.others):
+                first = self._read(other, ctype, where)
+                expr = apply("select", condition, first, expr, bits=expr.bits)
+            return expr
         window = self.storage.window(lvalue, where)
         if window is not None:
             return window.read()
@@ -74,7 +81,7 @@ class Lvalues(Base):
         assert isinstance(declared, Integer), lvalue
         match self.storage.leaf(lvalue, where):
             case ir.Variable() as variable:
-                expr: ir.Expr = ir.Read(variable)
+                expr = ir.Read(variable)
             case ir.Array() as array:
                 expr = ir.Load(array, lvalue.index)
             case leaf:
@@ -86,6 +93,9 @@ class Lvalues(Base):
         """Assign a number to a scalar lvalue."""
         assert isinstance(target.type, Integer), target
         value = convert(expr, source, target.type)
+        if target.others:
+            self._store_in_one(target, value, where)
+            return
         leaf = self.storage.leaf(target, where)
         self.storage.written.add(leaf)
         window = self.storage.window(target, where)
@@ -105,6 +115,17 @@ class Lvalues(Base):
                 raise MacahError(
                     f"assignment of read-only variable '{target.object.name}'", where, code="read-only"
                 )
+
+    def _store_in_one(self, target: Lvalue, value: ir.Expr, where: Place) -> None:
+        """Assign a number through one of several pointers."""
+        assert isinstance(target.type, Integer), target
+        value = self.keep(value, target.object.name, where)
+        (condition, first), *rest = target.others
+        with self.collected() as then:
+            self.store(first, value, target.type, where)
+        with self.collected() as orelse:
+            self.store(replace(target, others=tuple(rest)), value, target.type, where)
+        self.emit_if(condition, then, orelse, where)
 
     def _store_units(self, window: Window, value: ir.Expr, target: Lvalue, where: Place) -> None:
         """Assign a number in a union, or in a variable looked at as bytes."""
@@ -137,7 +158,7 @@ class Lvalues(Base):
             case Pointer(), Reference():
                 self.bind_pointer(target, value, where)
             case Pointer(), Rvalue(expr=ir.Const(0)):
-                return
+                self.bind_null(target, where)
             case StreamType(), _:
                 hint = "use the handle where the host program holds it, or index an array of streams"
                 message = f"stream handle '{target.object.name}' cannot be assigned in a kernel"
@@ -161,6 +182,10 @@ class Lvalues(Base):
                     self.copy(target.member(member), source.member(member), where)
             case StructType():
                 self._copy_bytes(target, source, where)
+            case Pointer() if target.object.source is None:
+                # What is not resolved may not be used at all.
+                with suppress(MacahError):
+                    self.assign(target, self.load(source, where), where, initial=True)
             case ctype if _holds_streams(ctype):
                 self._share_streams(target, source, where)
             case ArrayType(length=length):
@@ -234,104 +259,16 @@ class Lvalues(Base):
         where = place_of(node)
         value = self.value(node)
         loaded = self.load(value, where)
-        if isinstance(loaded, Reference):
+        if isinstance(loaded, Reference) and not loaded.is_void:
             return loaded.target
         raise MacahError(
             f"invalid type argument of unary '*' (have '{type_text(value)}')", where, code="not-an-array"
         )
 
-    # --- Pointers
-
-    def advanced(self, pointer: Reference, by: ir.Expr, where: Place) -> Reference:
-        """`pointer + by`."""
-        if by == ir.Const(0):
-            return pointer
-        *before, last = pointer.target.steps or ("",)
-        if isinstance(last, str | As):
-            owner = pointer.target.object
-            if owner.source is not None and owner.source.startswith("(*"):
-                raise unresolved(owner.name, pointer.target.type, where)
-            raise MacahError(
-                f"pointer to '{owner.name}' does not point into an array", where, code="unresolved-pointer"
-            )
-        index = by if last == ir.Const(0) else apply("add", last, by)
-        return Reference(replace(pointer.target, steps=(*before, index)))
-
-    def places(self, a: Reference, b: Reference, where: Place) -> tuple[ir.Expr, ir.Expr]:
-        """The places in one array that two pointers point to."""
-        same = a.target.object is b.target.object and a.target.path == b.target.path
-        if not same or not a.target.index or len(a.target.index) != len(b.target.index):
-            raise MacahError("the pointers do not point into the same array", where, code="pointer-arrays")
-        return a.target.index[-1], b.target.index[-1]
-
-    def bind_pointer(self, target: Lvalue, value: Reference, where: Place) -> None:
-        """Makes a local pointer point into an array: always the same one, at any place of it."""
-        assert isinstance(target.type, Pointer), target
-        name = target.object.name
-        if target.index:
-            message = f"array of pointers '{name}' is not supported in a kernel"
-            raise MacahError(message, where, hint="use one array and an index", code="pointer-arrays")
-        if target.object.source is not None:
-            message = f"pointer '{name}' cannot be assigned in a kernel"
-            raise MacahError(
-                message,
-                where,
-                hint="use a pointer declared in the kernel block, or an index",
-                code="pointer-arrays",
-            )
-        if not compatible(target.type.target, value.target.type):
-            message = f"incompatible pointer types: '{target.type}' from '{value.type}'"
-            raise MacahError(message, where, code="incompatible-types")
-        key = (target.object, target.path)
-        if key not in self.pointers:
-            steps = tuple(
-                step if isinstance(step, str | As) else self._place(step, target.object, where)
-                for step in value.target.steps
-            )
-            const = value.target.const or target.type.const
-            self.pointers[key] = replace(value.target, steps=steps, const=const)
-            return
-        bound = self.pointers[key]
-        if bound.object is not value.target.object or bound.path != value.target.path:
-            before, now = bound.object.name, value.target.object.name
-            message = f"pointer '{name}' points into '{before}' and into '{now}'"
-            raise MacahError(message, where, hint="use one pointer for each array", code="pointer-arrays")
-        values = list(value.target.index)
-        if len(values) > 1:
-            values = [self.keep(new, name, where) for new in values]
-        for old, new in zip(bound.index, values, strict=True):
-            if isinstance(old, ir.Read):
-                self.emit(ir.Assign(old.variable, new, where))
-            elif old != new:
-                message = f"pointer '{name}' points into different parts of '{bound.object.name}'"
-                raise MacahError(message, where, hint="use one pointer for each part", code="pointer-arrays")
-
-    def _place(self, index: ir.Expr, pointer: Object, where: Place) -> ir.Expr:
-        """An index of what a pointer points to, as a variable if it may change."""
-        if isinstance(index, ir.Const) and pointer.name not in self.frame.assigned:
-            return index
-        variable = self.variable(pointer.name, 32, where)
-        self.emit(ir.Assign(variable, index, where))
-        return ir.Read(variable)
-
-    def _bound(self, pointer: Lvalue, where: Place) -> Lvalue:
-        """What a pointer points to; a struct behind a captured pointer is captured itself."""
-        found = self.pointers.get((pointer.object, pointer.path))
-        if found is not None and not pointer.index:
-            return found
-        if pointer.object.source is not None:
-            return self.storage.pointee(pointer, where)
-        name = ".".join((pointer.object.name, *pointer.path))
-        hint = "initialise it with an array where it is declared"
-        message = f"pointer '{name}' cannot be resolved to one array at compile time"
-        raise MacahError(message, where, hint=hint, code="unresolved-pointer")
-
     def string(self, node: Any) -> Lvalue:
         """A string constant: a table."""
-        element, units = string_units(node.value)
-        table: Table = {((), (i,)): unit for i, unit in enumerate(units)}
-        ctype = ArrayType(element, len(units) + 1)
-        return Lvalue(Object("string", ctype, True, place_of(node), table=table), ctype, True)
+        owner = self.types.string_object(node)
+        return Lvalue(owner, owner.type, True)
 
 
 def _holds_streams(ctype: CType) -> bool:

@@ -10,13 +10,12 @@ from pycparser import c_ast
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, Integer
 from macah.diagnostic import MacahError, Place
-from macah.lower_arithmetic import apply, binary, constant, convert, index_word, truth, unary
+from macah.lower_arithmetic import binary, constant, convert, truth, unary
 from macah.lower_base import type_text
 from macah.lower_lvalues import Lvalues
 from macah.lower_scope import Constant, Object
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
 from macah.lower_types import refuse_bit_field
-from macah.lower_units import As
 from macah.program import place_of
 
 NOTHING = Rvalue(ctypes.VOID)
@@ -33,7 +32,7 @@ class Operators(Lvalues):
             is_flag = isinstance(value.expr, ir.Read) and value.expr.variable in self.flags
             return value.expr if is_flag or value.type.is_bool else truth(value.expr)
         if isinstance(value, Reference):
-            return ir.TRUE
+            return value.valid
         message = f"used a value of type '{type_text(value)}' where a number is required"
         raise MacahError(message, place_of(node), code="invalid-operands")
 
@@ -43,18 +42,9 @@ class Operators(Lvalues):
             case Rvalue(type=Integer() as a), Rvalue(type=Integer() as b):
                 expr, ctype = binary(op, left.expr, a, right.expr, b)
                 return Rvalue(ctype, expr)
-            case Reference(), Rvalue(type=Integer()) if op in "+-":
-                by = index_word(right.expr)
-                return self.advanced(left, apply("neg", by) if op == "-" else by, where)
-            case Rvalue(type=Integer()), Reference() if op == "+":
-                return self.advanced(right, index_word(left.expr), where)
-            case Reference(), Reference() if op == "-":
-                difference = apply("sub", *self.places(left, right, where))
-                return Rvalue(ctypes.LONG, apply("sext32", difference, bits=64))
-            case Reference(), Reference() if op in {"<", "<=", ">", ">=", "==", "!="}:
-                first, second = self.places(left, right, where)
-                expr, ctype = binary(op, first, ctypes.INT, second, ctypes.INT)
-                return Rvalue(ctype, expr)
+        result = self.pointer_binary(op, left, right, where)
+        if result is not None:
+            return result
         message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
         raise MacahError(message, where, code="invalid-operands")
 
@@ -69,7 +59,7 @@ class Operators(Lvalues):
             case "&":
                 target = self._constant_object(node.expr) or self.lvalue(node.expr, "unary '&' operand")
                 refuse_bit_field(target.type, "take the address of", node)
-                return Reference(target)
+                return self.address(target, where)
             case "++" | "--" | "p++" | "p--":
                 return self._step(node, wanted)
             case "!":
@@ -115,10 +105,8 @@ class Operators(Lvalues):
             case Rvalue():
                 return replace(value, expr=self.keep(value.expr, name, where))
             case Reference(target):
-                steps = tuple(
-                    s if isinstance(s, str | As) else self.keep(s, name, where) for s in target.steps
-                )
-                return Reference(replace(target, steps=steps))
+                valid = self.keep(value.valid, name, where)
+                return replace(value, target=self.kept(target, name, where), valid=valid)
             case _:
                 return value
 

@@ -11,6 +11,7 @@ from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructT
 from macah.diagnostic import MacahError, Note, Place
 from macah.lower_arithmetic import convert
 from macah.lower_base import type_text
+from macah.lower_facts import key_of
 from macah.lower_scope import FunctionName, Object, Scope
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
 from macah.lower_streams import Streams
@@ -55,7 +56,9 @@ class Parameters(Streams):
         match parameter.type, value:
             case Integer() as target, Rvalue(type=Integer() as source):
                 return Rvalue(target, convert(value.expr, source, target))
-            case Pointer(target), Reference() if compatible(target, value.target.type):
+            case Pointer(target), Reference() if fits(target, value):
+                return self.pointer_as(value, parameter.type, where)
+            case Pointer(), Rvalue(expr=ir.Const(0)):
                 return value
             case (StructType() | StreamType()) as target, Lvalue() if compatible(target, value.type):
                 return value
@@ -76,7 +79,8 @@ class Parameters(Streams):
             target, ctype = value.target, value.target.type
             while isinstance(ctype, ArrayType):
                 ctype = ctype.element
-            if self.storage.is_viewed(target):
+            same = isinstance(parameter.type, Pointer) and compatible(parameter.type.target, target.type)
+            if not same or value.valid != ir.TRUE or self.storage.is_viewed(target):
                 return False
             steps = target.steps
             return isinstance(ctype, Integer) and bool(steps) and not isinstance(steps[-1], str)
@@ -88,6 +92,7 @@ class Parameters(Streams):
             return
         owner = Object(parameter.name, parameter.type, parameter.const, parameter.where)
         scope.names[parameter.name] = owner
+        self.declared[key_of(owner)] = owner
         match value:
             case Lvalue(type=StreamType()):
                 self.aliases[owner] = value
@@ -121,6 +126,11 @@ class Parameters(Streams):
             )
         const = element.const or parameter.const
         return Lvalue(element.object, ctype, const, element.steps[:-1])
+
+
+def fits(target: CType, value: Reference) -> bool:
+    """Whether a pointer can be passed for a pointer to `target`."""
+    return value.is_void or target == ctypes.VOID or compatible(target, value.target.type)
 
 
 def is_flat(ctype: CType) -> bool:

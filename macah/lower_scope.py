@@ -22,7 +22,7 @@ class Object:
 
     `source` is its C lvalue if it exists outside the kernel. `table` are its values if they are known and
     never change. `decayed` marks a parameter declared as an array, whose `sizeof` is a pointer's. `raw`: it
-    is kept as bytes.
+    is kept as bytes. `origin`: its declaration outside the kernel, and the scope of that.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Object:
     table: Table | None = None
     decayed: bool = False
     raw: bool = False
+    origin: tuple[Any, Scope] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,22 +24,28 @@ NO_FLOAT = "floating point is not supported on this architecture"
 
 @dataclass(frozen=True, slots=True)
 class Lvalue:
-    """A variable or part of it: `steps` are the members and the indices on the way, in order."""
+    """A variable or part of it: `steps` are the members and the indices on the way, in order.
+
+    `others`: it is the first of these whose condition holds, if one does.
+    """
 
     object: Object
     type: CType
     const: bool = False
     steps: tuple[Step, ...] = ()
+    others: tuple[tuple[ir.Expr, Lvalue], ...] = ()
 
     def member(self, member: ctypes.Member) -> Lvalue:
         """The part `.name`."""
         const = self.const or member.const
-        return replace(self, type=member.type, const=const, steps=(*self.steps, member.name))
+        others = tuple((condition, other.member(member)) for condition, other in self.others)
+        return replace(self, type=member.type, const=const, steps=(*self.steps, member.name), others=others)
 
     def element(self, index: ir.Expr) -> Lvalue:
         """The part `[index]` of an array."""
         assert isinstance(self.type, ArrayType), self
-        return replace(self, type=self.type.element, steps=(*self.steps, index))
+        others = tuple((condition, other.element(index)) for condition, other in self.others)
+        return replace(self, type=self.type.element, steps=(*self.steps, index), others=others)
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -75,14 +81,25 @@ class Rvalue:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A pointer value: the address of `target`."""
+    """A pointer value: the address of `target`; null where `valid` is 0."""
 
     target: Lvalue
+    valid: ir.Expr = ir.TRUE
+    is_void: bool = False
 
     @property
     def type(self) -> Pointer:
         """Its C type."""
-        return Pointer(self.target.type, self.target.const)
+        return Pointer(ctypes.VOID if self.is_void else self.target.type, self.target.const)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointee:
+    """What a pointer variable points to; it is null where `valid` is 0."""
+
+    target: Lvalue
+    valid: ir.Variable | None = None
+    is_void: bool = False
 
 
 Value = Lvalue | Rvalue | Reference | FunctionName | Constant
@@ -95,6 +112,7 @@ class _Capture:
     owner: Object
     source: str
     type: CType
+    base: str | None = None
 
 
 @dataclass(slots=True)
@@ -113,6 +131,9 @@ class Storage:
 
     def leaf(self, lvalue: Lvalue, where: Place) -> Leaf:
         """The scalar, array, stream or known value that holds `lvalue`, captured if need be."""
+        if lvalue.others:
+            message = "which of several pointers this is must be known here at compile time"
+            raise MacahError(message, where, hint="use a constant index", code="pointer-arrays")
         root = self._root(lvalue)
         if root is not None:
             return self._units(root[0], where)
@@ -135,14 +156,39 @@ class Storage:
         at = position(whole.type, rest)
         return Window(leaf, unit, whole.index, count, at, ctype, where)
 
+    def host_offset(self, pointer: Lvalue, base: Lvalue, where: Place) -> ir.Variable:
+        """The place of a captured pointer in what it points into, from `base` on."""
+        source = _written(pointer)
+        variable = ir.Variable(pointer.object.name, 32, pointer.object.where)
+        self._check_visible(pointer.object, where)
+        self._check_visible(base.object, where)
+        whole = f"(__typeof__({source}))&{_written(base)}"
+        self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, whole))
+        return variable
+
+    def host_flag(self, pointer: Lvalue, where: Place) -> ir.Variable:
+        """Whether a captured pointer is not null."""
+        variable = ir.Variable(f"{pointer.object.name} is set", 32, pointer.object.where)
+        self._check_visible(pointer.object, where)
+        self._captured.append(_Capture(variable, pointer.object, f"{_written(pointer)} != 0", ctypes.INT))
+        return variable
+
+    def is_raw(self, owner: Object) -> bool:
+        """Whether a variable is kept as bytes."""
+        return owner.raw or key_of(owner) in self.facts.raw
+
+    def in_units(self, lvalue: Lvalue) -> bool:
+        """Whether a part is in a union, or in a variable that is looked at as bytes."""
+        return self._root(lvalue) is not None
+
     def is_viewed(self, lvalue: Lvalue) -> bool:
         """Whether a part is not stored as what its type says."""
-        return self._root(lvalue) is not None or lvalue.whole != lvalue.type
+        return bool(lvalue.others) or self._root(lvalue) is not None or lvalue.whole != lvalue.type
 
     def _root(self, lvalue: Lvalue) -> tuple[Lvalue, tuple[Step, ...]] | None:
         """The union that a part is in, or the variable if that is raw, and the steps behind it."""
         ctype = lvalue.object.type
-        if lvalue.object.raw or key_of(lvalue.object) in self.facts.raw:
+        if self.is_raw(lvalue.object):
             return replace(lvalue, type=ctype, steps=()), lvalue.steps
         for number, step in enumerate(lvalue.steps):
             if isinstance(ctype, StructType) and ctype.kind == "union":
@@ -201,7 +247,7 @@ class Storage:
             else:
                 # What a pointer leads to is not named as the pointer is.
                 out = c.what in self.written and not (c.owner.source == c.owner.name and c.owner.name in dead)
-                data.append(ir.Capture(c.what, c.source, getattr(c.type, "name", ""), True, out))
+                data.append(ir.Capture(c.what, c.source, getattr(c.type, "name", ""), True, out, base=c.base))
         return tuple(data), tuple(streams)
 
     def pointee(self, lvalue: Lvalue, where: Place) -> Lvalue:
@@ -363,6 +409,23 @@ def _named_beginning(ctype: CType) -> tuple[str, ...]:
             if inner := _named_beginning(member.type):
                 return (member.name, *inner)
     return ()
+
+
+def _written(lvalue: Lvalue) -> str:
+    """The C lvalue of a part of a variable of the host at constant indices."""
+    text = lvalue.object.source or ""
+    for step in lvalue.steps:
+        match step:
+            case ir.Const(value):
+                text += f"[{value}]"
+            case str() if not step.startswith("@"):
+                text += f".{step}"
+            case As():
+                # The beginning is the same.
+                break
+            case _:
+                pass
+    return text
 
 
 def unit_source(source: str, unit: Integer, index: str) -> str:

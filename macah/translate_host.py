@@ -123,6 +123,8 @@ def _lvalue(capture: ir.Capture, indices: tuple[str, ...]) -> str:
 def _packed(capture: ir.Capture, indices: tuple[str, ...]) -> str:
     """The word that stands for a captured value; C's conversions extend narrower types as words want it."""
     value = f"({_lvalue(capture, indices)})"
+    if capture.base is not None:
+        return f"({_WORD})({value} - ({capture.base}))"
     if capture.type in _FLOATS:
         value = f"((union {{ {capture.type} f; {_FLOATS[capture.type]} u; }}){{{value}}}).u"
     if capture.half is None:
@@ -133,6 +135,8 @@ def _packed(capture: ir.Capture, indices: tuple[str, ...]) -> str:
 def _unpacked(capture: ir.Capture, indices: tuple[str, ...], word: str) -> str:
     """The assignment of a word to what was captured."""
     target, value, half = _lvalue(capture, indices), word, capture.half
+    if capture.base is not None:
+        return f"{target} = ({capture.base}) + ({capture.type}){value};"
     if half is not None:
         old = _packed(replace(capture, half=1 - half), indices)
         value = f"(({_WIDE}){word} << {32 * half} | ({_WIDE}){old} << {32 * (1 - half)})"
