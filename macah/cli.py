@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .diagnostic import MacahError
+from .gcc_flags import VALUED, take_flags
 from .messages import FORMATS, MessageOptions, Messages, Stopped, format_in
 from .options import Options
 from .warn import WarningOptions
@@ -31,7 +32,10 @@ DESCRIPTION = (
     "Compiles a Macah program: host code to C, each kernel to a mapped accelerator that is simulated."
 )
 
-EPILOG = """environment of a compiled program:
+EPILOG = """of gcc's options, these are passed on too:
+  -std= -m* -isystem -iquote -idirafter -include -imacros -MD -MMD -MF -MT -MQ -MP -MG -pedantic -pg
+  --coverage -pthread -static -s -rdynamic -pie -no-pie
+environment of a compiled program:
   MACAH_STATS=1   print cycles and stalls of each kernel on standard error at exit
 exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own;
   `diff-modes`: 0 the modes do the same, 1 they do not"""
@@ -122,6 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("-O", default="2", metavar="N", dest="optimize", help="optimisation of the host code (default -O2)")
     add("-g", default=None, metavar="N", dest="debug", help="debug information in the host code")
     add("-W", action="append", default=[], metavar="NAME", dest="warnings", help="warnings, as gcc has them")
+    add("--check", action="store_true", help="in mode c, report divisions by zero, shift counts and indices")
     add("-w", action="store_true", dest="quiet", help="no warnings")
     features = "diagnostics-color=WHEN, max-errors=N, and others for the C compiler"
     add("-f", action="append", default=[], metavar="NAME", dest="features", help=features)
@@ -160,7 +165,7 @@ def parse(argv: Sequence[str]) -> Options:
     own, arguments = _split_run(argv[1:]) if running else (list(argv), [])
     parser = build_parser()
     # These stand alone as in gcc; argparse would take the next word, the file, for their value.
-    own = [_ALONE.get(word, word) for word in own]
+    own, gcc = take_flags([_ALONE.get(word, word) for word in own])
     found = parser.parse_args(own)
     if found.explain is not None:
         return Options(source=Path(), action="explain", explain=found.explain)
@@ -179,6 +184,8 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("--report is about mapped kernels: leave out --mode c")
     if not found.source:
         parser.error("the name of the program is empty")
+    if found.check and found.mode != "c":
+        parser.error("--check is about kernels that run as C: add --mode c")
     if found.output == "":
         parser.error("the name after -o is empty")
     # gcc hands -Wl, to the linker, which runs apart from the compiler here, and -Wp, to the preprocessor.
@@ -205,16 +212,22 @@ def parse(argv: Sequence[str]) -> Options:
         dump_after=tuple(found.dump_after),
         time=found.time,
         verbose=found.verbose,
-        cpp=(*found.cpp, *preprocessed),
+        cpp=(*found.cpp, *preprocessed, *gcc.cpp),
+        depend=tuple(gcc.depend),
         cc=(
             f"-O{found.optimize}",
             *([f"-g{found.debug}"] if found.debug else []),
             *features,
+            *gcc.cc,
+            *(CHECKS if found.check else ()),
         ),
-        link=(*linked, *features, *found.link),
+        link=(*linked, *features, *gcc.link, *(CHECKS[:1] if found.check else ()), *found.link),
         messages=messages,
     )
 
+
+# What a checked program is compiled with: the C compiler's checks, and those of the runtime's macros.
+CHECKS = ("-fsanitize=undefined", "-fno-sanitize=alignment", "-DMACAH_CHECK")
 
 _ALONE = {"-O": "-O1", "-g": "-g2", "-W": "-Wextra", "--ordered-streams": "--ordered-streams=*"}
 
@@ -242,6 +255,7 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
 # Options that take their value as the next word, so that `run` finds the file among the words.
 _VALUED = (
     *("-o", "--mode", "--modes", "--timeout", "--arch", "--seed", "--adpc", "--emit"),
+    *VALUED,
     *("--dump-after", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
 )
 

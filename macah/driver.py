@@ -22,6 +22,7 @@ from .choose import choose
 from .diagnostic import MacahError, Note, Place
 from .diff_modes import diff_modes
 from .explain import explain
+from .gcc_flags import dependencies, for_runtime, notes
 from .ir import Kernel
 from .lint import warnings
 from .lower import lower
@@ -98,7 +99,11 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
     if options.action == "compile" or options.output and str(options.output) != "-":
         check_output(options.output or Path("a.out"), options.source)
     with stages("read"):
-        program = read_program(options.source, (*options.cpp, *_warnings(options)), compiler())
+        program = read_program(
+            options.source,
+            (*options.cpp, *dependencies(options.depend, options.output), *_warnings(options)),
+            compiler(),
+        )
     messages.compiler(program.warnings)
     _check_ordered(program, options)
     with stages("choose pseudo-constants"):
@@ -279,7 +284,13 @@ def _build(
     with stages("compile the host program"):
         host, object_file, built = (directory / name for name in ("program.c", "program.o", "program"))
         host.write_text(translation.text)
-        flags = [*LANGUAGE, *translation.flags, *options.cc, *_warnings(options)]
+        flags = [
+            *LANGUAGE,
+            *translation.flags,
+            *options.cc,
+            *_warnings(options),
+            *notes(options.cc, options.output, options.source),
+        ]
         said = run_compiler(
             [*flags, "-c", str(host), "-o", str(object_file)],
             "the C compiler did not accept the host part of the program",
@@ -288,7 +299,7 @@ def _build(
         messages.compiler(said)
         # The runtime is ours: the user's warnings are not for it.
         debug = [flag for flag in options.cc if flag.startswith("-g")]
-        libraries = [*RUNTIME_FLAGS, *options.link]
+        libraries = [*RUNTIME_FLAGS, *for_runtime(options.link)]
         said = run_compiler(
             [*LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],
             "the program could not be linked",

@@ -30,6 +30,7 @@ class Options:
     time: bool = False
     verbose: bool = False
     cpp: tuple[str, ...] = ()
+    depend: tuple[str, ...] = ()  # for the preprocessor, where dependencies go
     cc: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     messages: MessageOptions = field(default_factory=MessageOptions)

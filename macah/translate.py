@@ -81,7 +81,8 @@ def _translated(
 
 def _same(program: Program, own: str, wanted: Sheet) -> bool:
     """Whether a translation preprocesses to the words of the translated preprocessed text."""
-    text = preprocessed(own, [*program.command, f"-iquote{program.path.parent}"])
+    command = program.command[: program.command.index("-E") + 2]
+    text = preprocessed(own, [*command, *own_flags(program)])
     return text is not None and _words(text) == _words(wanted.written())
 
 

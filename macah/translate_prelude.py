@@ -27,7 +27,7 @@ def prelude(text: str) -> str:
 def own_flags(program: Program) -> tuple[str, ...]:
     """The flags that the user's own file needs: what the preprocessor got, and where its headers are."""
     given = program.command[program.command.index("-E") + 2 :]
-    kept = (flag for flag in given if not flag.startswith(("-W", "-w", "-fdiagnostics")))
+    kept = (flag for flag in given if not flag.startswith(("-W", "-w", "-fdiagnostics", "-M")))
     return (*kept, f"-iquote{program.path.parent}")
 
 

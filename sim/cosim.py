@@ -33,6 +33,7 @@ RUNTIME_SOURCES = tuple(
         "waits.c",
         "tasks.c",
         "report.c",
+        "fault.c",
         "trace.c",
         "host_trace.c",
         "heap.c",

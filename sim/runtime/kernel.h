@@ -37,8 +37,8 @@
   })
 
 /* Division by zero gives -1, all ones, and leaves the dividend; by -1, the quotient wraps. */
-#ifdef MACAH_CHECK
 void macah_fault(const char *what, const char *file, int line);
+#ifdef MACAH_CHECK
 #define MACAH_FAULT(condition, what) \
   if (condition) macah_fault(what, __FILE__, __LINE__)
 /* The sanitizer of the compiler tells of these. */
