@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pycparser import c_ast
-
 from arch.fabric import Fabric
 from macah import ir
 from macah.diagnostic import Diagnostic
@@ -26,7 +24,7 @@ from macah.parser import deep_recursion
 from macah.program import Program, walk
 from macah.syntax import KernelBlock, Receive, Send, StreamType
 
-_MACAH = (KernelBlock, Receive, Send, StreamType, c_ast.Pragma)
+_MACAH = (KernelBlock, Receive, Send, StreamType)
 
 
 def warnings(
@@ -40,8 +38,6 @@ def warnings(
     `kernels` are its kernels as lowered. `fabric`: an accelerator whose memories their arrays shall fit.
     `ordered`: kernels whose operations on different streams keep their order, `*` for all.
     """
-    if not any(isinstance(node, _MACAH) for node in walk(program.unit)):
-        return ()
     with deep_recursion():
         found = {(d.message, d.where): d for d in _all(program, kernels, fabric, ordered)}
     return tuple(sorted((replace(d, severity="warning") for d in found.values()), key=_position))
@@ -50,11 +46,13 @@ def warnings(
 def _all(
     program: Program, kernels: Sequence[ir.Kernel], fabric: Fabric | None, ordered: Sequence[str]
 ) -> Iterator[Diagnostic]:
+    yield from stray_pragmas(program)
+    if not any(isinstance(node, _MACAH) for node in walk(program.unit)):
+        return
     names = Names(program.unit)
     yield from unchecked_transfers(program, names)
     yield from sends_after_close(program, names)
     yield from ended_loops(program, names)
-    yield from stray_pragmas(program)
     threads = Threads(program, names)
     yield from lonely_streams(threads)
     yield from deadlocks(threads, ordered)

@@ -11,6 +11,10 @@ from macah.lint_events import Context, Walk
 from macah.lint_names import Names
 from macah.lint_shapes import Shapes
 from macah.lint_values import NOTHING, Address, Code, Location, Store, Values, locations
+from macah.syntax import OrElse
+
+# Values that are without effects when they are looked at again.
+_PLAIN = (c_ast.ID, c_ast.StructRef, c_ast.ArrayRef, c_ast.Cast)
 
 
 class Evaluation(ABC):
@@ -47,9 +51,9 @@ class Evaluation(ABC):
             case c_ast.UnaryOp(op="*"):
                 return list(locations(self.values(node.expr, at)))
             case c_ast.StructRef(type="."):
-                return [l.member(node.field.name) for l in self.lvalue(node.name, at)]
+                return [l.member(self.shapes.member(node)) for l in self.lvalue(node.name, at)]
             case c_ast.StructRef():
-                return [l.member(node.field.name) for l in locations(self.values(node.name, at))]
+                return [l.member(self.shapes.member(node)) for l in locations(self.values(node.name, at))]
             case c_ast.CompoundLiteral():
                 target = Location((id(node), at.context.number))
                 self.initialize(target, node.type.type, node.init, at)
@@ -105,6 +109,8 @@ class Evaluation(ABC):
             case c_ast.TernaryOp():
                 self.visit(node.cond, at)
                 return self.values(node.iftrue, at) | self.values(node.iffalse, at)
+            case OrElse():
+                return self.union(self.values(part, at) for part in node)
             case c_ast.Cast():
                 return self.values(node.expr, at)
             case c_ast.ExprList(exprs=parts):
@@ -113,7 +119,8 @@ class Evaluation(ABC):
                 return self.call(node, at)
             case c_ast.Compound():
                 self.visit(node, at)
-                return NOTHING
+                last = (node.block_items or [None])[-1]
+                return self.values(last, at) if isinstance(last, _PLAIN) else NOTHING
             case _:
                 for child in node:
                     self.visit(child, at)
@@ -165,13 +172,12 @@ class Evaluation(ABC):
 
     def _designated(self, target: Location, kind: Any, item: Any) -> tuple[Location, Any]:
         for step in item.name:
-            parts = self.shapes.parts(kind)
             kind = self.shapes.resolve(kind)
             if isinstance(kind, c_ast.ArrayDecl):
                 target, kind = target.element(literal(step)), kind.type
             else:
-                name = getattr(step, "name", "")
-                target, kind = target.member(name), dict(parts).get(name)
+                name, kind = self.shapes.designated(kind, getattr(step, "name", ""))
+                target = target.member(name)
         return target, kind
 
 

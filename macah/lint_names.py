@@ -56,6 +56,9 @@ class Names:
                 found = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
                 if found is not None:
                     self._meaning[id(node)] = found
+                    if self.function_of.get(id(found)) is not self._function:
+                        # Of the enclosing function, for one of GNU's nested ones: not as private as it seems.
+                        self.locals.discard(id(found))
             case c_ast.FuncDef():
                 self._define(node)
             case c_ast.Typedef():

@@ -11,6 +11,8 @@ from macah.lint_names import Names
 from macah.program import walk
 from macah.syntax import StreamType
 
+_UNITED = "a member of a union"
+
 
 class Shapes:
     """Answers from the declarations of a program. Members are found by their name alone."""
@@ -67,12 +69,30 @@ class Shapes:
             return False
         return isinstance(self.kind(node), c_ast.ArrayDecl)
 
-    def parts(self, kind: Any) -> Iterator[tuple[str | int, Any]]:
-        """The members of a structure or the elements of an array, in the order of initialisers."""
+    def member(self, node: Any) -> str:
+        """The member that an expression names; those of a union are one."""
+        kind = self.kind(node.name)
+        if node.type == "->" and isinstance(kind, c_ast.ArrayDecl | c_ast.PtrDecl):
+            kind = self.resolve(kind.type)
+        return _UNITED if isinstance(kind, c_ast.Union) else str(node.field.name)
+
+    def designated(self, kind: Any, name: str) -> tuple[str, Any]:
+        """The member `.name` of an initialiser, and its type."""
+        found = (m.type for m in getattr(kind, "decls", None) or () if getattr(m, "name", None) == name)
+        return _UNITED if isinstance(kind, c_ast.Union) else name, next(found, None)
+
+    def parts(self, kind: Any) -> Iterator[tuple[str | int | None, Any]]:
+        """The members of a structure or the elements of an array, in the order of initialisers.
+
+        None stands for a member without a name.
+        """
         kind = self.resolve(kind)
-        if isinstance(kind, c_ast.Struct | c_ast.Union):
+        if isinstance(kind, c_ast.Union):
+            members = [m for m in kind.decls or () if isinstance(m, c_ast.Decl)]
+            yield from ((_UNITED, member.type) for member in members[:1])
+        elif isinstance(kind, c_ast.Struct):
             for member in kind.decls or ():
-                if isinstance(member, c_ast.Decl) and member.name:
+                if isinstance(member, c_ast.Decl) and (member.name or member.bitsize is None):
                     yield member.name, member.type
         elif isinstance(kind, c_ast.ArrayDecl):
             index = 0
