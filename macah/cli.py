@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from .diagnostic import MacahError
 from .gcc_flags import VALUED, take_flags
-from .messages import FORMATS, MessageOptions, Messages, Stopped, format_in
+from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, format_in
 from .options import Options
 from .warn import WarningOptions
 
@@ -234,7 +234,7 @@ _ALONE = {"-O": "-O1", "-g": "-g2", "-W": "-Wextra", "--ordered-streams": "--ord
 
 def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tuple[list[str], MessageOptions]:
     """The options `-f` that are for the C compiler, and what the others and `-W` say about messages."""
-    features, color, max_errors = [], "auto", 0
+    features, color, max_errors = [], "auto", MAX_ERRORS
     for name in found.features:
         match name.partition("="):
             case ["diagnostics-color", _, "" | "auto" | "always" | "never" as when]:

@@ -78,8 +78,7 @@ CODES: dict[str, Code] = {
     "unsupported-type": _accelerator("a type that kernels do not support"),
     "floating-point": _accelerator("floating point on an architecture without it"),
     "wide-type": _accelerator("an integer type of more than 64 bits"),
-    "union": _accelerator("a union in a kernel"),
-    "bit-field": _accelerator("a bit-field in a kernel"),
+    "bit-field": _language("a bit-field where it cannot be, or of a width that it cannot have"),
     "alignment": _accelerator("a struct whose layout the accelerator cannot read"),
     # Functions.
     "recursion": _language("a kernel calls a function that calls itself"),

@@ -47,7 +47,7 @@ class Calls(Functions):
             if name in _BUILT_IN:
                 return self._built_in(node, arguments, where)
             raise self._no_body(name, function, where)
-        if isinstance(function, Object):
+        if isinstance(function, Object) and isinstance(function.type, ctypes.Pointer | ctypes.FunctionType):
             raise self._through_pointer(where)
         raise MacahError(f"called object '{name}' is not a function", where, code="not-a-function")
 

@@ -358,7 +358,7 @@ def integer_type(ctype: CType, name: str, where: Place) -> Integer:
             )
         case StructType(kind="union"):
             raise MacahError(
-                f"union '{name}' is not supported in a kernel", where, hint="use a struct", code="union"
+                f"union '{name}' is not supported in a kernel", where, hint="use a struct", code="unsupported-type"
             )
     raise MacahError(f"'{name}' of type '{ctype}' cannot be used in a kernel", where, code="unsupported-type")
 

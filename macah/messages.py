@@ -15,6 +15,9 @@ from .render_json import json_text, sarif_text
 from .warn import WarningOptions
 
 Format = Literal["text", "json", "sarif"]
+MAX_ERRORS = 20
+"""So many errors are shown if the command line does not say."""
+
 FORMATS: tuple[Format, ...] = ("text", "json", "sarif")
 
 
@@ -25,7 +28,7 @@ class MessageOptions:
     format: Format = "text"
     color: str = "auto"
     warnings: WarningOptions = field(default_factory=WarningOptions)
-    max_errors: int = 0
+    max_errors: int = MAX_ERRORS
 
     def colored(self) -> bool:
         """Whether text is to be in colour."""

@@ -129,8 +129,11 @@ class GccWording(CParser):  # type: ignore[misc]
         self._fail(msg[0].lower() + msg[1:], where, code="declaration")
 
     def _lex_error_func(self, msg: str, line: int, column: int) -> None:
-        code = "unterminated" if msg.startswith("missing") else "invalid-token"
-        self.note(MacahError(msg, place_at(self.clex.coord_at(line, column)), code=code))
+        where = place_at(self.clex.coord_at(line, column))
+        if msg.startswith("missing"):
+            self.note(MacahError(msg, where, code="unterminated"))
+        else:
+            self.note(MacahError(msg, where, code="invalid-token"))
 
 
 # Words that begin statements and declarations.
