@@ -47,6 +47,8 @@ def truth(expr: ir.Expr) -> ir.Expr:
     """1 if `expr` is not 0, else 0."""
     if is_truth(expr):
         return expr
+    if isinstance(expr, ir.Apply) and expr.op in {"sext32", "zext32"}:
+        return truth(expr.args[0])
     return apply("ne", expr, ir.Const(0, expr.bits))
 
 

@@ -10,8 +10,10 @@ from macah import ctypes, ir
 from macah.ctypes import Integer
 from macah.diagnostic import MacahError, Note, Place
 from macah.lower_arithmetic import binary, convert, unary
+from macah.lower_bits import BIT_FUNCTIONS
 from macah.lower_constants import string_units
-from macah.lower_functions import Functions, check_count
+from macah.lower_functions import check_count
+from macah.lower_memory import MEMORY_FUNCTIONS, Memory
 from macah.lower_operators import NOTHING
 from macah.lower_scope import FunctionName, Object
 from macah.lower_storage import Rvalue, Value
@@ -23,13 +25,15 @@ _HOST_ONLY = frozenset(
     | {"mem_reader_join", "mem_writer_join"}
 )
 _MATH = {"min": 2, "max": 2, "abs": 1, "labs": 1, "llabs": 1}
+_GNU_MATH = {"__builtin_abs": ctypes.INT, "__builtin_labs": ctypes.LONG, "__builtin_llabs": ctypes.LLONG}
 _BUILT_IN = frozenset(
-    {"EXPECT", "ADPC", "__builtin_expect", "__builtin_offsetof", "__assert_fail"}
-    | {"pstream_close", "pstream_ended"}
+    {"EXPECT", "ADPC", "__builtin_expect", "__builtin_expect_with_probability", "__builtin_offsetof"}
+    | {"__assert_fail", "__builtin_unreachable", "__builtin_prefetch", "__builtin_assume_aligned"}
+    | {"__builtin_constant_p", "pstream_close", "pstream_ended"}
 )
 
 
-class Calls(Functions):
+class Calls(Memory):
     """Function calls."""
 
     def call(self, node: Any) -> Value:
@@ -44,6 +48,15 @@ class Calls(Functions):
         if function is None or isinstance(function, FunctionName):
             if name in _MATH:
                 return self._math(name, function, arguments, where)
+            if name in _GNU_MATH:
+                check_count(name, len(arguments), 1, where)
+                expr, source = self.number(arguments[0])
+                expr, ctype = unary("abs", convert(expr, source, _GNU_MATH[name]), _GNU_MATH[name])
+                return Rvalue(ctype, expr)
+            if name in BIT_FUNCTIONS:
+                return self.bit_function(name, arguments, where)
+            if name in MEMORY_FUNCTIONS:
+                return self.memory_function(name, arguments, where)
             if name in _BUILT_IN:
                 return self._built_in(node, arguments, where)
             raise self._no_body(name, function, where)
@@ -98,8 +111,20 @@ class Calls(Functions):
             case "EXPECT", [condition, share]:
                 self.frequency(share)
                 return self.rvalue(condition)
-            case "__builtin_expect", [condition, _]:
-                return self.rvalue(condition)
+            case ("__builtin_expect", [condition, _]) | (
+                "__builtin_expect_with_probability",
+                [condition, _, _],
+            ):
+                expr, source = self.number(condition)
+                return Rvalue(ctypes.LONG, convert(expr, source, ctypes.LONG))
+            case "__builtin_unreachable", []:
+                return NOTHING
+            case "__builtin_prefetch", _:
+                return NOTHING
+            case "__builtin_assume_aligned", [pointer, *_]:
+                return self.rvalue(pointer)
+            case "__builtin_constant_p", [argument]:
+                return Rvalue(ctypes.INT, ir.Const(int(self._is_constant(argument))))
             case "__assert_fail", [text, *_]:
                 self.emit(ir.Assert(ir.FALSE, f"{_spelled(text)} (in {self.frame.function})", where=where))
                 return NOTHING
@@ -110,9 +135,17 @@ class Calls(Functions):
             case "ADPC", _:
                 hint = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
                 raise MacahError("'ADPC' must be a whole initialiser", where, hint=hint, code="adpc")
-        wanted = 2 if name in {"EXPECT", "__builtin_expect"} else 1
-        check_count(name, len(arguments), wanted, where)
+        wanted = {"EXPECT": 2, "__builtin_expect": 2, "__builtin_expect_with_probability": 3}
+        wanted["__builtin_unreachable"] = 0
+        check_count(name, len(arguments), wanted.get(name, 1), where)
         raise AssertionError(name)
+
+    def _is_constant(self, node: Any) -> bool:
+        try:
+            self.types.number(node, self.scope)
+        except MacahError:
+            return False
+        return True
 
     def frequency(self, node: Any) -> float:
         """How often a condition is true, as EXPECT's second argument says."""

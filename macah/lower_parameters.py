@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pycparser import c_ast
 
@@ -39,15 +40,26 @@ class Parameters(Streams):
         for node in declared.params if declared else []:
             if isinstance(node, c_ast.EllipsisParam):
                 continue
-            if not isinstance(node, c_ast.Decl | c_ast.Typename):
-                message = f"'{function.name}' is defined in the old style, without types of parameters"
-                raise MacahError(message, place_of(node), code="function-parameters")
-            ctype, const = self.types.read_type(node.type, self.types.file)
-            if ctype != ctypes.VOID:
-                target_const = const if isinstance(ctype, ArrayType) else False
-                adjusted = Pointer(ctype.element, target_const) if isinstance(ctype, ArrayType) else ctype
-                found.append(Parameter(node.name or "", ctype, adjusted, const, place_of(node)))
+            if isinstance(node, c_ast.ID):
+                found.append(self._old_style(node, function))
+                continue
+            parameter = self._parameter(node)
+            if parameter.type != ctypes.VOID:
+                found.append(parameter)
         return found
+
+    def _parameter(self, node: Any) -> Parameter:
+        ctype, const = self.types.read_type(node.type, self.types.file)
+        target_const = const if isinstance(ctype, ArrayType) else False
+        adjusted = Pointer(ctype.element, target_const) if isinstance(ctype, ArrayType) else ctype
+        return Parameter(node.name or "", ctype, adjusted, const, place_of(node))
+
+    def _old_style(self, name: Any, function: FunctionName) -> Parameter:
+        """A parameter whose type stands between the parentheses and the body, or is int."""
+        for node in function.definition.param_decls or []:
+            if node.name == name.name:
+                return self._parameter(node)
+        return Parameter(name.name, ctypes.INT, ctypes.INT, False, place_of(name))
 
     def passed(
         self, value: Value, parameter: Parameter, number: int, function: FunctionName, where: Place

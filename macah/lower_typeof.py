@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pycparser import c_ast
@@ -16,6 +17,20 @@ from macah.lower_types import refuse_bit_field
 from macah.program import place_of
 from macah.syntax import OrElse
 
+_COUNTING = re.compile(r"__builtin_(popcount|parity|clz|ctz|ffs)l{0,2}")
+_RESULTS: dict[str, CType] = {
+    "__builtin_abs": ctypes.INT,
+    "__builtin_labs": ctypes.LONG,
+    "__builtin_llabs": ctypes.LLONG,
+    "__builtin_bswap16": ctypes.USHORT,
+    "__builtin_bswap32": ctypes.UINT,
+    "__builtin_bswap64": ctypes.ULONG,
+    "__builtin_constant_p": ctypes.INT,
+    "__builtin_expect": ctypes.LONG,
+    "__builtin_expect_with_probability": ctypes.LONG,
+    "__builtin_memcmp": ctypes.INT,
+    "__builtin_unreachable": ctypes.VOID,
+}
 _LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&&", "||"}
 
 
@@ -133,10 +148,12 @@ class Analyzer(Constants):
     def _type_of_call(self, function: Any, arguments: list[Any], node: Any, scope: Scope) -> CType:
         name = function.name if isinstance(function, c_ast.ID) else ""
         if name and scope.find(name) is None:
-            if name in {"EXPECT", "__builtin_expect", "abs"} and arguments:
+            if name in {"EXPECT", "abs", "__builtin_assume_aligned"} and arguments:
                 ctype = self.type_of(arguments[0], scope)
                 return ctypes.promote(ctype) if name == "abs" and isinstance(ctype, Integer) else ctype
-            if name == "pstream_ended":
+            if name in _RESULTS:
+                return _RESULTS[name]
+            if name == "pstream_ended" or _COUNTING.fullmatch(name):
                 return ctypes.INT
             if name == "__builtin_offsetof":
                 return ctypes.ULONG

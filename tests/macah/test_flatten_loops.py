@@ -120,8 +120,9 @@ def test_a_nest_of_captured_bounds_may_not_run_at_all() -> None:
 
 
 def test_what_follows_a_loop_may_overwrite_what_its_condition_reads() -> None:
-    body = (let(acc, op("add", acc, n)), let(n, op("and", acc, 3)))
-    made = kernel(let(acc, 0), loop(op("ne", n, 0), *body), let(n, acc), into=(n,), out=(n,))
-    for start in range(6):
+    # The body writes n before it could read it.
+    body = (let(acc, op("add", acc, 1)), let(n, op("slt", acc, 3)))
+    made = kernel(let(acc, 0), loop(op("ne", n, 0), *body), let(n, op("sub", acc, 3)), into=(n,), out=(n,))
+    for start in range(3):
         expected = run_kernel(made, {"n": start}).scalars["n"]
         assert run_kernel(flat(made), {"n": start}).scalars["n"] == expected
