@@ -17,6 +17,7 @@ from pycparser import c_ast
 
 from macah.columns import place_at
 from macah.diagnostic import MacahError, Note, Place
+from macah.includes import with_includes
 from macah.parser import MacahParser
 from macah.syntax import KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor
 
@@ -88,9 +89,13 @@ def read_program(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> P
 def parse_program(text: str, path: Path, warnings: str = "", command: tuple[str, ...] = ()) -> Program:
     """The program whose preprocessed text is `text`."""
     parser = MacahParser()
-    unit = parser.parse(text, str(path))
+    try:
+        unit = parser.parse(text, str(path))
+        sites = _kernel_sites(unit)
+    except MacahError as error:
+        raise MacahError.of(with_includes(error.diagnostics, text)) from None
     spans = tuple(parser.span_of(node) or (0, 0) for node in unit.ext)
-    return Program(path, text, unit, spans, _kernel_sites(unit), parser, warnings, command)
+    return Program(path, text, unit, spans, sites, parser, warnings, command)
 
 
 def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tuple[str, str]:

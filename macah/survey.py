@@ -12,6 +12,7 @@ from pycparser import c_ast
 from . import gcc_json, ir
 from .codes import CODES
 from .diagnostic import Diagnostic, MacahError, Place
+from .includes import with_includes
 from .lower import lower
 from .parser import deep_recursion
 from .passes.inline_calls import inline_calls
@@ -39,7 +40,7 @@ def kernels_of(program: Program, adpc: Mapping[str, int]) -> tuple[list[ir.Kerne
             for diagnostic in error.diagnostics:
                 found.setdefault((diagnostic.message, diagnostic.where), diagnostic)
         kernels.append(kernel)
-    return kernels, list(found.values())
+    return kernels, list(with_includes(found.values(), program.text))
 
 
 def _check(kernel: ir.Kernel) -> None:
