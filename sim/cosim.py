@@ -28,6 +28,7 @@ RUNTIME_SOURCES = tuple(
     RUNTIME / name
     for name in (
         "streams.c",
+        "batch.c",
         "ends.c",
         "threads.c",
         "waits.c",

@@ -17,18 +17,18 @@ extern "C" {
 #define MACAH_INLINE static inline __attribute__((always_inline, unused))
 #define MACAH_COLD __attribute__((cold, noinline))
 #define MACAH_HERE __FILE__, __LINE__
-#define MACAH_LOOKS 20
+#define MACAH_LOOKS 50
 
-/* One end of a stream, in a cache line of its own. The owner is the thread that may use it without the lock, or
- * null; `busy` says that it does (ends.c). */
+/* One end of a stream. The owner is the thread that may use it without the lock, or null; `busy` says that it does
+ * (ends.c). What the other end reads is in a cache line of its own, which then moves once for a step. */
 struct macah_end {
   const void *owner;
   __UINT32_TYPE__ busy, lock;
-  __UINT64_TYPE__ count; /* elements that went through */
-  __UINT64_TYPE__ seen;  /* the other end's count when the owner last looked */
+  __UINT64_TYPE__ seen;     /* the other end's count when the owner last looked */
   __UINT64_TYPE__ reserved; /* places promised to a simulator that has sent a part of an element */
   __UINT64_TYPE__ trace;    /* of what is sent, where wanted (trace.h) */
   __UINT32_TYPE__ transfers;
+  __UINT64_TYPE__ count __attribute__((aligned(64))); /* elements that went through */
 } __attribute__((aligned(64)));
 
 /* Where those wait who found a stream empty or full: `sleepers` have not been rung for yet. */
@@ -141,9 +141,11 @@ MACAH_INLINE void macah_leave(struct macah_end *end, struct macah_bell *bell) {
   __atomic_store_n(&end->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* Long enough for the other end to move several elements: to look after each one would slow both down. */
-MACAH_INLINE void macah_pause(void) {
-  for (int i = 0; i < 16; i++) {
+/* Long enough for the other end of a stream of this depth to move several elements: to look after each one would
+ * slow both down. */
+#define MACAH_REST(depth) ((depth) < 64 ? 4 : (depth) < 256 ? (int)(depth) / 16 : 16)
+MACAH_INLINE void macah_pause(int times) {
+  for (; times > 0; times--) {
 #if defined __x86_64__ || defined __i386__
     __builtin_ia32_pause();
 #elif defined __aarch64__
@@ -163,7 +165,7 @@ MACAH_INLINE int macah_fast_send(macah_stream *macah_s, const void *element, __S
       __atomic_store_n(&macah_s->sender.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
-    macah_pause();
+    macah_pause(MACAH_REST(macah_s->depth));
   }
   __builtin_memcpy((char *)(macah_s + 1) + (count & macah_s->mask) * size, element, size);
   __atomic_store_n(&macah_s->sender.count, count + 1, __ATOMIC_RELEASE);
@@ -181,7 +183,7 @@ MACAH_INLINE int macah_fast_receive(macah_stream *macah_s, void *element, __SIZE
       __atomic_store_n(&macah_s->receiver.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
-    macah_pause();
+    macah_pause(MACAH_REST(macah_s->depth));
   }
   __builtin_memcpy(element, (const char *)(macah_s + 1) + (count & macah_s->mask) * size, size);
   __atomic_store_n(&macah_s->receiver.count, count + 1, __ATOMIC_RELEASE);
@@ -212,6 +214,7 @@ MACAH_INLINE void macah_shift(void *array, __SIZE_TYPE__ rows, __SIZE_TYPE__ cou
 int macah_run_kernel(unsigned kernel, const __UINT32_TYPE__ *live_in, __UINT32_TYPE__ *live_out,
                      macah_stream *const *streams, __UINT32_TYPE__ *const *memories);
 
+#include "batch.h"
 #include "kernel.h"
 
 #ifdef __cplusplus

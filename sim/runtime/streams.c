@@ -83,7 +83,7 @@ static void await(macah_stream *s, enum macah_kind kind, struct macah_place plac
   if (processors() > 1)
     for (int spins = 0; spins < MACAH_SPINS; spins++) {
       if (!macah_must_wait(kind, s)) return;
-      macah_pause();
+      macah_pause(MACAH_REST(s->depth));
     }
   macah_begin_wait(kind, s, place);
   doze(s, kind == MACAH_TO_SEND ? &s->writable : &s->readable, kind);
