@@ -431,6 +431,19 @@ class StreamCapture:
 
 
 @dataclass(frozen=True, slots=True)
+class Static:
+    """A variable that host code cannot name where the kernel stands: a static one, or one that is hidden.
+
+    `symbol` leads to it. `image`: its first bytes, if it is declared in the kernel block itself.
+    """
+
+    symbol: str
+    name: str
+    where: Place | None
+    image: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel block. Local variables and arrays are the ones that occur and are not captured.
 
@@ -444,3 +457,4 @@ class Kernel:
     where: Place | None = None
     notes: tuple[str, ...] = field(default=())
     ordered: bool = False
+    statics: tuple[Static, ...] = ()

@@ -32,7 +32,16 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
     if lowering.errors:
         raise MacahError.of(tuple(lowering.errors))
     captured, streams = lowering.storage.captures(dead_after(site))
-    return ir.Kernel(site.name, captured, streams, tuple(lowering.body), site.where, (), site.ordered)
+    return ir.Kernel(
+        site.name,
+        captured,
+        streams,
+        tuple(lowering.body),
+        site.where,
+        (),
+        site.ordered,
+        lowering.storage.used_statics(),
+    )
 
 
 def _repeated(program: Program, site: KernelSite, types: Declarations, scope: Scope) -> Statements:

@@ -79,6 +79,8 @@ class Base(ABC):
         # The function that the kernel stands in; the variables declared so far.
         self.enclosing: Any = None
         self.declared: dict[Key, Object] = {}
+        # Static variables, by their declarations: a function may be expanded several times.
+        self.statics: dict[int, Object] = {}
         self.aliases: dict[Object, Lvalue] = {}
         # Variables of the compiler's own that are 0 or 1.
         self.flags: set[ir.Variable] = set()

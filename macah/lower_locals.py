@@ -9,11 +9,12 @@ from typing import Any
 from pycparser import c_ast
 
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, CType, FunctionType, Integer, StreamType, StructType
+from macah.ctypes import ArrayType, CType, FunctionType, Integer, Pointer, StreamType, StructType
 from macah.diagnostic import MacahError, Place
 from macah.lower_calls import Calls
 from macah.lower_declarations import bind, is_adpc
 from macah.lower_facts import key_of
+from macah.lower_image import image_of
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
@@ -81,37 +82,62 @@ class Locals(Calls):
             integer_type(element, name, where)
 
     def _declare_variable(self, node: Any, ctype: CType, const: bool, static: bool, where: Place) -> None:
-        owner = Object(node.name, ctype, const, where)
-        self.declared[key_of(owner)] = owner
-        if node.init is None:
-            if static:
-                raise self._refused_static(node.name, where)
-            if isinstance(ctype, ArrayType) and ctype.length is None:
-                raise MacahError(f"array size missing in '{node.name}'", where, code="array-size")
-            bind(self.scope, node.name, owner)
-            return
-        if const and isinstance(ctype, Integer) and (known := self._constant(node, ctype)):
+        known = self._constant(node, ctype) if const and isinstance(ctype, Integer) else None
+        if known is not None:
             bind(self.scope, node.name, known)
             return
+        owner = Object(node.name, ctype, const, where)
+        self.declared[key_of(owner)] = owner
+        if static and not (const and _has_pointers(ctype)):
+            bind(self.scope, node.name, self._static(node, owner, where))
+            return
         bind(self.scope, node.name, owner)
-        if isinstance(ctype, ArrayType | StructType):
+        if node.init is None:
+            if isinstance(ctype, ArrayType) and ctype.length is None:
+                raise MacahError(f"array size missing in '{node.name}'", where, code="array-size")
+        elif isinstance(ctype, ArrayType | StructType):
             reader = InitializerReader(self.types, self.scope)
             owner.type = reader.read(ctype, node.init)
             owner.table = self.types.table_of(reader.items, self.scope) if const else None
-            if owner.table is None and static:
-                raise self._refused_static(node.name, where)
             if owner.table is None:
                 self.initialize(Lvalue(owner, owner.type), reader.items, where)
-            return
-        if static:
-            raise self._refused_static(node.name, where)
-        value = node.init
-        if isinstance(value, c_ast.InitList) and len(value.exprs) == 1:
-            value = value.exprs[0]
-        self.assign(Lvalue(owner, ctype), self.rvalue(value), where, initial=True)
+        else:
+            value = node.init
+            if isinstance(value, c_ast.InitList) and len(value.exprs) == 1:
+                value = value.exprs[0]
+            self.assign(Lvalue(owner, ctype), self.rvalue(value), where, initial=True)
+
+    def _static(self, node: Any, owner: Object, where: Place) -> Object:
+        """A static variable: a table if it is const, else kept by the host from one kernel to the next."""
+        if id(node) in self.statics:
+            return self.statics[id(node)]
+        self.statics[id(node)] = owner
+        if _has_pointers(owner.type):
+            hint = "declare it without 'static', or use an index"
+            message = f"static pointer '{owner.name}' cannot be declared in a kernel"
+            raise MacahError(message, where, hint=hint, code="static-variable")
+        items: list[Item] = []
+        if node.init is not None:
+            reader = InitializerReader(self.types, self.scope)
+            owner.type = reader.read(owner.type, node.init)
+            items = reader.items
+        elif isinstance(owner.type, ArrayType) and owner.type.length is None:
+            raise MacahError(f"array size missing in '{owner.name}'", where, code="array-size")
+        table = self.types.table_of(items, self.scope)
+        if table is None:
+            raise MacahError("initializer element is not constant", where, code="constant-expression")
+        if owner.const and isinstance(owner.type, ArrayType | StructType):
+            owner.table = table
+            return owner
+        in_kernel = self.frame.returning is None
+        image = image_of(owner.type, table) if in_kernel else None
+        self.storage.make_static(owner, self.frame.function, image)
+        return owner
 
     def _constant(self, node: Any, ctype: Integer) -> Constant | None:
         """A const integer whose value the compiler knows."""
+        if node.init is None:
+            return None
         try:
             value = self.types.constant(node.init, self.scope, node.name)
         except MacahError:
@@ -119,15 +145,6 @@ class Locals(Calls):
                 raise
             return None
         return Constant(ctype, ctype.wrap(value), place_of(node), addressable=True)
-
-    def _refused_static(self, name: str, where: Place) -> MacahError:
-        hint = "move it to file scope, or make it 'const' with a constant initializer"
-        return MacahError(
-            f"static variable '{name}' cannot be declared in a kernel",
-            where,
-            hint=hint,
-            code="static-variable",
-        )
 
     def literal_object(self, node: Any) -> Lvalue:
         ctype, _ = self.types.read_type(node.type, self.scope)
@@ -185,3 +202,13 @@ def _part(whole: Lvalue, step: str | int) -> Lvalue:
     assert isinstance(whole.type, StructType), whole
     member = next(m for m in whole.type.members if m.name == step)
     return replace(whole.member(member), const=False)
+
+
+def _has_pointers(ctype: CType) -> bool:
+    match ctype:
+        case ArrayType(element):
+            return _has_pointers(element)
+        case StructType(members=members):
+            return any(_has_pointers(member.type) for member in members)
+        case _:
+            return isinstance(ctype, Pointer | StreamType)

@@ -16,7 +16,7 @@ from macah.diagnostic import MacahError, Place
 from macah.lower_facts import Facts, Reconsider, key_of
 from macah.lower_image import image_of, interleaved, words_of
 from macah.lower_layout import scalar_leaves
-from macah.lower_scope import Constant, FunctionName, Object, Scope
+from macah.lower_scope import Constant, FileScope, FunctionName, Object, Scope
 from macah.lower_units import As, Step, Window, after, overlaps, position, unit_of
 
 NO_FLOAT = "floating point is not supported on this architecture"
@@ -126,6 +126,7 @@ class Storage:
     facts: Facts = field(default_factory=Facts)
     written: set[Leaf] = field(default_factory=set)
     leaves: dict[tuple[Object, tuple[str, ...]], Leaf] = field(default_factory=dict)
+    statics: dict[Object, ir.Static] = field(default_factory=dict)
     _captured: list[_Capture] = field(default_factory=list)
     _pointees: dict[tuple[Object, tuple[str, ...]], Object] = field(default_factory=dict)
 
@@ -134,6 +135,7 @@ class Storage:
         if lvalue.others:
             message = "which of several pointers this is must be known here at compile time"
             raise MacahError(message, where, hint="use a constant index", code="pointer-arrays")
+        self._show_hidden(lvalue.object)
         root = self._root(lvalue)
         if root is not None:
             return self._units(root[0], where)
@@ -144,6 +146,7 @@ class Storage:
 
     def window(self, lvalue: Lvalue, where: Place) -> Window | None:
         """Where a number is in the units of a union or of a variable looked at as bytes, if it is in one."""
+        self._show_hidden(lvalue.object)
         root = self._root(lvalue)
         if root is None:
             return None
@@ -298,8 +301,33 @@ class Storage:
             )
         return what
 
+    def make_static(self, owner: Object, function: str, image: bytes | None) -> None:
+        """Let a variable that cannot be named where the kernel stands be captured through a pointer."""
+        line, column = (owner.where.line, owner.where.column) if owner.where else (0, 0)
+        place = f"macah_static_{function}_{owner.name}_{line}_{column}"
+        self.statics[owner] = ir.Static(place, owner.name, owner.where, image)
+        tags = [t for t in _structs(owner.type) if not t.tag or self.scope.find_tag(t.tag) is not t]
+        # Bytes need no type that may not be known there.
+        owner.raw = bool(tags)
+        owner.source = f"(*({ctypes.Pointer(owner.type)}){place}_at)"
+        if owner.raw:
+            owner.source = f"(*(char (*)[{size_of(owner.type)}]){place}_at)"
+
+    def used_statics(self) -> tuple[ir.Static, ...]:
+        """The variables that are captured through pointers."""
+        used = {capture.owner for capture in self._captured}
+        return tuple(static for owner, static in self.statics.items() if owner in used)
+
+    def _show_hidden(self, owner: Object) -> None:
+        """Capture a variable of file scope through a pointer if another hides it where the kernel stands."""
+        if owner.source != owner.name or self.scope.find(owner.name) is owner or owner.origin is None:
+            return
+        if isinstance(owner.origin[1], FileScope):
+            self.make_static(owner, "file", None)
+
     def _check_visible(self, owner: Object, where: Place) -> None:
         """The host names what it copies; so a captured variable must be visible where the kernel stands."""
+        self._show_hidden(owner)
         if owner.source == owner.name and self.scope.find(owner.name) is not owner:
             message = f"variable '{owner.name}' is not visible where the kernel block stands"
             hint = "rename the variable that hides it, or move a static variable to file scope"
@@ -409,6 +437,12 @@ def _named_beginning(ctype: CType) -> tuple[str, ...]:
             if inner := _named_beginning(member.type):
                 return (member.name, *inner)
     return ()
+
+
+def _structs(ctype: CType) -> list[StructType]:
+    while isinstance(ctype, ArrayType):
+        ctype = ctype.element
+    return [ctype] if isinstance(ctype, StructType) else []
 
 
 def _written(lvalue: Lvalue) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from macah.ir import Static
 from macah.parser import deep_recursion
 from macah.program import Program
 from macah.syntax import KernelBlock
@@ -20,6 +21,7 @@ from macah.translate_host import HostKernel as HostKernel
 from macah.translate_host import kernel_call
 from macah.translate_prelude import DEFINED, how_to_compile, own_flags, prelude
 from macah.translate_sheet import Sheet
+from macah.translate_statics import refer_to_statics
 from macah.translate_text import Source
 from macah.translate_walk import KernelText, Translator
 
@@ -53,21 +55,27 @@ def translate(
     With `columns`, not only lines stay as they are, at the expense of how the result reads.
     """
     if kernels is None:
-        return _translated(program, adpc, None, columns)
+        return _translated(program, adpc, None, (), columns)
     calls = {id(kernel.site.node): (index, kernel) for index, kernel in enumerate(kernels)}
 
     def text(translator: Translator, node: KernelBlock) -> str:
         return kernel_call(translator, *calls[id(node)])
 
-    return _translated(program, adpc, text, columns)
+    statics = [static for kernel in kernels for static in kernel.kernel.statics]
+    return _translated(program, adpc, text, statics, columns)
 
 
 def _translated(
-    program: Program, adpc: Mapping[str, int], kernel: KernelText | None, columns: bool
+    program: Program,
+    adpc: Mapping[str, int],
+    kernel: KernelText | None,
+    statics: Sequence[Static],
+    columns: bool,
 ) -> Translation:
     source = Source(program)
     with deep_recursion():
         Translator(source, adpc, kernel).translate(program.unit)
+        refer_to_statics(source, program.unit, statics)
     sheet, edits = source.sheet(), source.edits
     own = restored(program.text, program.path, edits) if program.command else None
     if own is None or not _same(program, own.written(DEFINED, columns), sheet):

@@ -13,6 +13,7 @@ from macah import ir
 from macah.program import KernelSite, walk
 from macah.syntax import KernelBlock
 from macah.todfg import host_names
+from macah.translate_statics import static_declarations
 
 if TYPE_CHECKING:
     from macah.translate_walk import Translator
@@ -53,6 +54,7 @@ def _mentions(translator: Translator, node: KernelBlock) -> Iterator[str]:
 def _call(index: int, kernel: HostKernel) -> Iterator[str]:
     dfg = kernel.dfg
     names = host_names(kernel.kernel)
+    yield from static_declarations(kernel.kernel)
 
     def captured(name: str) -> ir.Capture:
         capture = names[name]
