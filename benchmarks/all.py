@@ -9,7 +9,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 # The mapper's own measurement takes many minutes over all its graphs; these are the larger ones of each kind.
-PARTS = (("compile.py",), ("bridge.py",), ("mapper.py", "--generated", "--fabric", "grid4x4"))
+PARTS = (
+    ("compile.py",),
+    ("bridge.py",),
+    ("translated.py",),
+    ("mapper.py", "--generated", "--fabric", "grid4x4"),
+)
 
 
 def main() -> int:

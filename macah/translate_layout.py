@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def element_layout(translator: Translator, node: Any, within: Any, of_stream: bool = False) -> str:
-    """The layout of the type that `node` names in the function `within`, or of the elements of that stream type,
+    """The layout of the type that `node` names in the function `within`, or of that stream type's elements,
     as a string literal of C."""
     declarations = Declarations(translator.source.program.unit, translator.adpc)
     try:

@@ -36,7 +36,10 @@ def translate_shift(translator: Translator, node: Any) -> bool:
         f"({source.edited(translator.place(d.dim))})" if at == 0 and parameter else _count(array, at)
         for at, d in enumerate(dimensions[: level + 1])
     ]
-    if level or parameter:
+    if isinstance(node.lvalue, c_ast.ID) and node.lvalue.name in translator.windows:
+        source.before(start, f"{_NAMES[node.op].replace('shift', 'slide')}(", outermost=True)
+        source.operand_ends(operator, f", macah_{node.lvalue.name},")
+    elif level or parameter:
         rows = " * ".join(counts[:level]) or "1"
         element = f"sizeof {array}{'[0]' * (level + 1)}"
         source.before(start, f"{_NAMES[node.op]}_of(", outermost=True)

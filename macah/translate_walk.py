@@ -23,6 +23,7 @@ from macah.translate_shift import translate_shift
 from macah.translate_spawn import Accessors
 from macah.translate_text import Source
 from macah.translate_transfer import translate_transfer
+from macah.translate_window import windows_of
 
 KernelText = Callable[["Translator", KernelBlock], str]
 
@@ -43,6 +44,8 @@ class Translator:
         self._names = {id(site.node): site.name for site in source.program.kernels}
         # Whether what is visited runs on an accelerator, too.
         self._in_kernel = False
+        # The arrays of the function that are windows.
+        self.windows: frozenset[str] = frozenset()
         self._called = frozenset() if kernel else kernel_functions(source.program)
 
     def translate(self, unit: Any) -> None:
@@ -190,6 +193,7 @@ class Translator:
             if isinstance(parameter, c_ast.Decl):
                 self.scopes.declare(parameter.name, Symbol("parameter", parameter.type))
         self._in_kernel = node.decl.name in self._called
+        self.windows = windows_of(self, node) if self.kernel is None else frozenset()
         self.visit(node.body)
         self._in_kernel = False
         self.scopes.pop()

@@ -101,6 +101,24 @@ void macah_fault(const char *what, const char *file, int line);
   macah_shift((array), 1, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]), -(long long)(by))
 #define macah_shift_right(array, by) \
   macah_shift((array), 1, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]), (long long)(by))
+/* The same for a window over a room of twice its size: the window slides, or is moved to the other end. */
+#define macah_slide_left(window, room, by) \
+  ((window) = (__typeof__(window))macah_slid(window, room, sizeof(room) / 2, sizeof *(room), -(long long)(by)))
+#define macah_slide_right(window, room, by) \
+  ((window) = (__typeof__(window))macah_slid(window, room, sizeof(room) / 2, sizeof *(room), (long long)(by)))
+MACAH_INLINE void *macah_slid(void *window, void *room, __SIZE_TYPE__ size, __SIZE_TYPE__ element, long long by) {
+  __UINT64_TYPE__ places = by < 0 ? 0ull - (unsigned long long)by : (unsigned long long)by;
+  if (places >= size / element) return window;
+  __SIZE_TYPE__ distance = (__SIZE_TYPE__)places * element;
+  char *now = (char *)window, *bottom = (char *)room, *top = bottom + size;
+  if (by < 0) {
+    if ((__SIZE_TYPE__)(top - now) >= distance) return now + distance;
+    return __builtin_memmove(bottom, now + distance, size - distance);
+  }
+  if ((__SIZE_TYPE__)(now - bottom) >= distance) return now - distance;
+  __builtin_memmove(top + distance, now, size - distance);
+  return top;
+}
 /* Shifts each of `rows` arrays of `count` elements that follow one another. */
 #define macah_shift_left_of(array, rows, count, size, by) \
   macah_shift((array), (rows), (count), (size), -(long long)(by))
