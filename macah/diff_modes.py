@@ -21,8 +21,8 @@ from .render import render
 from .toolchain import workspace
 from .traces import Divergence, divergences
 
-# Gives an open file of the program's executable in a mode.
-Build = Callable[[str], int]
+# Gives an open file of the program's executable in a mode, with warnings or without.
+Build = Callable[[str, bool], int]
 
 _GRACE = 2.0
 """Seconds that a program has to end when it is told to."""
@@ -41,7 +41,7 @@ class Outcome:
 
 def diff_modes(options: Options, build: Build) -> int:
     """Compares two modes of a program; if they differ, writes the first difference and gives 1, else 0."""
-    programs = [_built(mode, build) for mode in options.modes]
+    programs = [_built(mode, not at, build) for at, mode in enumerate(options.modes)]
     with workspace() as directory:
         given = directory / "input"
         _keep_input(given)
@@ -57,9 +57,9 @@ def diff_modes(options: Options, build: Build) -> int:
     return 1
 
 
-def _built(mode: str, build: Build) -> int:
+def _built(mode: str, warnings: bool, build: Build) -> int:
     try:
-        return build(mode)
+        return build(mode, warnings)
     except Stopped:
         message, hint = f"the program cannot be built in mode '{mode}'", "its errors are above"
         raise MacahError(message, hint=hint, code="modes-differ") from None
@@ -167,8 +167,8 @@ def _stream_difference(found: list[Divergence], one: Outcome, other: Outcome) ->
     notes = []
     if first.sent[1] is not None and first.sent[0] not in (None, first.sent[1]):
         notes.append(Note(f"in mode '{other.mode}' it was sent here", _with_column(first.sent[1])))
-    if first.about:
-        notes.append(Note(f"the stream: {first.about.lstrip('# ')}"))
+    if first.created is not None:
+        notes.append(Note("the stream is created here", first.created))
     if len(found) > 1:
         others = ", ".join(f"'{d.stream}' at element {d.index}" for d in found[1:4])
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""

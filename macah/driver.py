@@ -61,7 +61,7 @@ def perform(options: Options, messages: Messages) -> int:
         write_output(options, explain(options.explain))
         return 0
     if options.action == "diff-modes":
-        return diff_modes(options, lambda mode: _executable(options, mode, messages))
+        return diff_modes(options, lambda mode, warn: _executable(options, mode, warn, messages))
     executable = _compiled(options, messages)
     if executable is not None:
         messages.close()
@@ -82,8 +82,12 @@ def _compiled(options: Options, messages: Messages) -> int | None:
     return executable
 
 
-def _executable(options: Options, mode: str, messages: Messages) -> int:
+def _executable(options: Options, mode: str, warn: bool, messages: Messages) -> int:
     """An open file of the program's executable in a mode."""
+    if not warn:
+        quiet = replace(options.messages.warnings, quiet=True)
+        options = replace(options, messages=replace(options.messages, warnings=quiet))
+        messages.options = options.messages
     executable = _compiled(replace(options, action="run", mode=mode), messages)
     assert executable is not None
     return executable

@@ -16,7 +16,10 @@ _DECIMAL = {"df": "_Decimal32", "dd": "_Decimal64", "dl": "_Decimal128"}
 
 
 class GnuC(Declarations):
-    """C with labels as values, nested functions, ranges and GNU's other forms of statement and operand."""
+    """C with labels as values, nested functions, ranges and GNU's other forms of statement and operand.
+
+    Also what pycparser leaves out of C.
+    """
 
     def _starts_expression(self, tok: Any = None) -> bool:
         tok = tok or self._peek()
@@ -50,6 +53,17 @@ class GnuC(Declarations):
             self._expect("SEMI")
             return c_ast.EmptyStatement(self._tok_coord(token))
         return super()._parse_block_item()
+
+    def _parse_any_declarator(
+        self, allow_abstract: bool = False, typeid_paren_as_abstract: bool = False
+    ) -> tuple[Any, bool]:
+        # In `int (*T)(void)`, T is the parameter's name, though in `int (T)` it is the type of one.
+        ahead = 1
+        while self._peek_type(ahead) == "LPAREN":
+            ahead += 1
+        is_name = ahead > 1 and self._peek_type(ahead) == "TIMES"
+        found = super()._parse_any_declarator(allow_abstract, typeid_paren_as_abstract and not is_name)
+        return found[0], found[1]
 
     def _parse_declaration_end(self, decls: list[Any]) -> list[Any]:
         if self._peek_type() == "LBRACE" and len(decls) == 1 and len(self._scope_stack) > 1:

@@ -1,11 +1,12 @@
 """Traces of two runs of one program, and where they part.
 
-A run with `MACAH_TRACE=directory` leaves a file for each stream: a line about it, then one line for each
-element that was sent. With `MACAH_TRACE_PLACES=1`, line n of `NAME.places` says where element n was sent.
+A run with `MACAH_TRACE=directory` leaves a file for each stream: a line `# FILE:LINE: LAYOUT`, then one for
+each element that was sent. With `MACAH_TRACE_PLACES=1`, line n of its `.places` says where that was sent.
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from .diagnostic import Place
 
+_HEAD = re.compile(r"# (?P<file>.*):(?P<line>\d+): .*")
 _AROUND = 3
 """Elements shown before and behind the first that differs."""
 
@@ -22,11 +24,12 @@ _AROUND = 3
 class Divergence:
     """The first element in which a stream differs; None stands for an element that one run did not send.
 
-    `rows` are elements around it, with their numbers. `sent` is where either run sent it.
+    `created` is where the stream was made, `rows` are elements around the first with their numbers, `sent` is
+    where either run sent it.
     """
 
     stream: str
-    about: str
+    created: Place | None
     index: int
     values: tuple[str | None, str | None]
     rows: tuple[tuple[int, str | None, str | None], ...]
@@ -47,8 +50,9 @@ def _is_trace(path: Path) -> bool:
 
 def _divergence(first: Path, second: Path) -> Divergence | None:
     a, b = _lines(first), _lines(second)
-    about = next(a, None)
-    about = next(b, about) if about is None else (next(b, None), about)[1]
+    heads = next(a, None), next(b, None)
+    head = _HEAD.fullmatch(heads[0] or heads[1] or "")
+    created = Place(head["file"], int(head["line"])) if head else None
     before: deque[tuple[int, str | None, str | None]] = deque(maxlen=_AROUND)
     both = enumerate(zip_longest(a, b))
     for index, (x, y) in both:
@@ -56,7 +60,7 @@ def _divergence(first: Path, second: Path) -> Divergence | None:
             behind = ((i, *pair) for i, pair in islice(both, _AROUND))
             rows = (*before, (index, x, y), *behind)
             places = (_sent(first, index), _sent(second, index))
-            return Divergence(first.name, about or "", index, (x, y), rows, places)
+            return Divergence(first.stem, created, index, (x, y), rows, places)
         before.append((index, x, y))
     return None
 

@@ -77,7 +77,7 @@ class Mutator:
         tokens = tokens_of(text) or [";"]
         # Most changes keep the syntax, or little would get behind the parser.
         rough = self.chance.random() < 0.15
-        for _ in range(1 + int(self.chance.expovariate(0.5))):
+        for _ in range(1 + int(self.chance.expovariate(0.9))):
             change = self.chance.choice(self._ROUGH if rough else self._GENTLE)
             tokens = change(self, tokens, self.chance.randrange(len(tokens))) or [";"]
         return "".join(tokens)[:limit]

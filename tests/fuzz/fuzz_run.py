@@ -14,6 +14,7 @@ import random
 import sys
 import time
 import traceback
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ class Fuzzer:
         self.reached: Counter[str] = Counter()
         self.begin = self.reported = time.monotonic()
 
-    def one(self, text: str) -> None:
-        """Tries one input."""
+    def one(self, text: str) -> str:
+        """Tries one input; how far it got."""
         from fuzz_oracle import Hang, limits, signature
 
         try:
@@ -52,6 +53,7 @@ class Fuzzer:
         if time.monotonic() > self.reported + 60:
             self.reported = time.monotonic()
             print(self.summary(), file=sys.stderr, flush=True)
+        return outcome
 
     def keep(self, kind: str, text: str, problem: BaseException) -> None:
         """Records the first failure of its kind."""
@@ -105,15 +107,19 @@ def run_guided(atheris: Any, fuzzer: Fuzzer, seconds: float, seed: int, corpus: 
     from fuzz_mutator import Mutator
 
     texts = seeds()
+    mutator = Mutator(texts, random.Random(seed))
     corpus.mkdir(parents=True, exist_ok=True)
     for number, text in enumerate(texts):
         (corpus / f"seed{number}").write_text(text)
 
     def mutate(data: bytes, limit: int, number: int) -> bytes:
         chance = random.Random(number)
-        if chance.random() < 0.05:
+        if chance.random() < 0.03:
             return bytes(atheris.Mutate(data, limit))
-        return Mutator(texts, chance).mutate(data.decode(errors="replace")).encode()[:limit]
+        # Often from a whole program again: long chains of changes end in what the parser refuses.
+        text = chance.choice(texts) if chance.random() < 0.4 else data.decode(errors="replace")
+        mutator.chance = chance
+        return mutator.mutate(text).encode()[:limit]
 
     def cross(one: bytes, two: bytes, limit: int, number: int) -> bytes:
         return (
@@ -122,11 +128,13 @@ def run_guided(atheris: Any, fuzzer: Fuzzer, seconds: float, seed: int, corpus: 
             .encode()[:limit]
         )
 
-    def one(data: bytes) -> None:
-        fuzzer.one(data.decode(errors="replace"))
+    def one(data: bytes) -> int:
+        outcome = fuzzer.one(data.decode(errors="replace"))
         if time.monotonic() - fuzzer.begin > seconds:
             # libFuzzer would end the process with a status of its own.
             os._exit(fuzzer.end())
+        # Of the many inputs that are no programs, only some are changed further.
+        return -1 if outcome == "refused" and zlib.crc32(data) % 64 else 0
 
     arguments = [sys.argv[0], f"-seed={seed}", "-max_len=65536"]
     arguments += ["-timeout=60", "-rss_limit_mb=0", "-print_final_stats=0", "-verbosity=0", str(corpus)]

@@ -142,30 +142,64 @@ def test_ending_it_ends_the_programs_and_leaves_no_files(how: signal.Signals, pr
 def traces(folder: Path, **streams: list[str]) -> Path:
     folder.mkdir()
     for name, lines in streams.items():
-        (folder / name.replace("_places", ".places")).write_text("".join(line + "\n" for line in lines))
+        file = name.removesuffix("_places") + ".txt" + (".places" if name.endswith("_places") else "")
+        (folder / file).write_text("".join(line + "\n" for line in lines))
     return folder
 
 
+HEAD = "# p.macah:7: int"
+
+
 def test_the_first_divergence_is_that_of_the_earliest_element(tmp_path: Path) -> None:
-    one = traces(tmp_path / "one", a=["# a", "1", "2", "3", "4"], b=["# b", "1"], c=["# c", "7", "8"])
-    two = traces(tmp_path / "two", a=["# a", "1", "2", "0", "0"], b=["# b"], c=["# c", "7", "9"], d=["# d"])
+    one = traces(tmp_path / "one", a=[HEAD, "1", "2", "3", "4"], b=[HEAD, "1"], c=[HEAD, "7", "8"])
+    two = traces(tmp_path / "two", a=[HEAD, "1", "2", "0", "0"], b=[HEAD], c=[HEAD, "7", "9"], d=[HEAD])
     first, second, third = divergences(one, two)
     assert (first.stream, first.index, first.values) == ("c", 1, ("8", "9"))
     assert (second.stream, second.index, second.values) == ("a", 2, ("3", "0"))
     assert second.rows == ((0, "1", "1"), (1, "2", "2"), (2, "3", "0"), (3, "4", "0"))
-    assert (third.stream, third.values, third.about) == ("b", ("1", None), "# b")
+    assert (third.stream, third.values, str(third.created)) == ("b", ("1", None), "p.macah:7")
 
 
 def test_a_divergence_knows_where_the_element_was_sent(tmp_path: Path) -> None:
-    places = ["p.macah:3", "q:x.macah:12"]
-    one = traces(tmp_path / "one", s=["# s", "1", "2"], s_places=places)
-    two = traces(tmp_path / "two", s=["# s", "1", "3"])
+    one = traces(tmp_path / "one", s=[HEAD, "1", "2"], s_places=["p.macah:3", "q:x.macah:12"])
+    two = traces(tmp_path / "two", s=[HEAD, "1", "3"])
     [found] = divergences(one, two)
-    assert found.sent[0] is not None
     assert (str(found.sent[0]), found.sent[1]) == ("q:x.macah:12", None)
 
 
 def test_equal_traces_do_not_diverge(tmp_path: Path) -> None:
-    one = traces(tmp_path / "one", s=["# s", "1"], s_places=["p:1"])
-    two = traces(tmp_path / "two", s=["# s", "1"], s_places=["p:2"])
+    one = traces(tmp_path / "one", s=[HEAD, "1"], s_places=["p:1"])
+    two = traces(tmp_path / "two", s=[HEAD, "1"], s_places=["p:2"])
     assert divergences(one, two) == []
+
+
+# The second run sends another value as its third element.
+STREAMS = """
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  int stream s = pstream_create(int, 32);
+  int wrong = strstr(getenv("MACAH_TRACE"), "/1/trace") != 0, x = 0;
+  kernel {
+    for (int i = 0; i < 5; i++)
+      s <! i * 10 + (wrong && i == 2);
+  }
+  pstream_close(s);
+  while (!pstream_ended(s)) { x <? s; }
+  pstream_free(s);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("modes", ["c,c", "c,mapped"])
+def test_a_stream_that_differs_is_shown_with_its_source(modes: str, tmp_path: Path) -> None:
+    (tmp_path / "p.macah").write_text(STREAMS)
+    done = diff_modes("--modes", modes, "p.macah", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "element 2 of stream 'p.macah-5-0' is '20' in mode 'c' and '21' in mode" in done.stdout
+    assert "p.macah:9:7: error:" in done.stdout
+    assert "    9 |       s <! i * 10 + (wrong && i == 2);\n      |       ^" in done.stdout
+    assert "p.macah:5: note: the stream is created here\n    5 |" in done.stdout
+    assert done.stderr.count("warning: the loop runs once too often") == 1
+    assert "\n >       2  20" in done.stdout
