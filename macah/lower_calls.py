@@ -126,7 +126,8 @@ class Calls(Memory):
             case "__builtin_constant_p", [argument]:
                 return Rvalue(ctypes.INT, ir.Const(int(self._is_constant(argument))))
             case "__assert_fail", [text, *_]:
-                self.emit(ir.Assert(ir.FALSE, f"{_spelled(text)} (in {self.frame.function})", where=where))
+                message = f"{self.frame.function}: Assertion `{_spelled(text)}' failed."
+                self.emit(ir.Assert(ir.FALSE, message, where=where))
                 return NOTHING
             case "pstream_close", [stream]:
                 return self.close(stream)

@@ -195,7 +195,7 @@ def _assertions(dfg: DFG) -> list[str]:
     texts = []
     for index, message in enumerate(dfg.assertions):
         place = f"{places[index].file}:{places[index].line}: " if index in places else ""
-        texts.append(f"{place}assertion failed: {message}")
+        texts.append(f"{place}{message}")
     return texts
 
 

@@ -152,8 +152,8 @@ static int converse(int socket, struct macah_answer *answer) {
 }
 
 static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
-  const char *text = assertion < kernel->assertion_count ? kernel->assertions[assertion] : "assertion failed";
-  fprintf(stderr, "%s\n", text);
+  const char *text = assertion < kernel->assertion_count ? kernel->assertions[assertion] : "an assertion failed";
+  fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
   abort();
 }
 

@@ -174,7 +174,7 @@ def test_breaks_and_continues_leave_blocks() -> None:
 
 def test_an_assertion_is_one_statement_however_the_header_writes_it() -> None:
     failed = '__assert_fail("n > 1", "t.macah", 1, __func__)'
-    expected = "assert (1 < n) 'n > 1 (in f)'"
+    expected = """assert (1 < n) "f: Assertion `n > 1' failed.\""""
     assert body(f"(n > 1) ? (void)0 : {failed};") == expected
     assert body(f"({{ if (n > 1) ; else {failed}; }});") == expected
 

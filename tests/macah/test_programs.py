@@ -15,6 +15,24 @@ def run(*words: object) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def test_a_failing_assertion_prints_and_aborts_as_in_c(tmp_path: Path) -> None:
+    program = tmp_path / "p.macah"
+    program.write_text("""#include <assert.h>
+#include <stdio.h>
+static int twice(int x) { assert(x < 3 && "it is small"); return 2 * x; }
+int main(void)
+{
+  int n = 5, sum = 0;
+  kernel { for (int i = 0; i < n; i++) { assert(i >= 0); sum += twice(i); } }
+  printf("%d", sum);
+}
+""")
+    expected = run("--mode", "c", program)
+    assert expected == (-6, "", f"p: {program}:3: twice: Assertion `x < 3 && \"it is small\"' failed.\n")
+    assert run(program) == expected
+    assert run("-DNDEBUG", program) == (0, "20", "")
+
+
 @pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_a_program_prints_the_same_mapped_as_in_c(program: Path, arch: str) -> None:

@@ -166,7 +166,7 @@ def test_a_failing_assertion_aborts_with_its_place(program: Builder) -> None:
     }"""
     done = run(program(FEED + main, pass_on()))
     assert (done.stdout, done.returncode) == ("", -6)
-    assert done.stderr == "file.macah:8: assertion failed: x != 13\n"
+    assert done.stderr.endswith(": file.macah:8: x != 13\n")
 
 
 def test_polls_back_off_instead_of_burning_cycles(program: Builder) -> None:
