@@ -103,7 +103,7 @@ CODES: dict[str, Code] = {
     "unresolved-pointer": _language("a pointer that does not resolve to one array at compile time"),
     "pointer-arrays": _language("a pointer that points into more than one array"),
     "variable-length-array": _language("an array whose size is not constant"),
-    "static-variable": _language("a static variable declared in a kernel"),
+    "static-variable": _language("a static pointer declared in a kernel"),
     "not-shiftable": _language("a shift of an array that is not declared shiftable"),
     # Streams and the rest of Macah.
     "not-a-stream": _language("something is used as a stream that is none"),

@@ -265,15 +265,15 @@ class Pointers(Base):
         name, old, new = target.object.name, bound.target, value.target
         if [c for c, _ in old.others] != [c for c, _ in new.others]:
             raise _different(name, where, old.object.name, new.object.name)
-        self._move(target, old, new, where)
+        self._repoint(target, old, new, where)
         for (_, before), (_, after) in zip(old.others, new.others, strict=True):
-            self._move(target, before, after, where)
+            self._repoint(target, before, after, where)
         if isinstance(bound.valid, ir.Variable):
             self.emit(ir.Assign(bound.valid, value.valid, where))
         elif value.valid != ir.TRUE:
             self._learn(self.facts.nullable, target)
 
-    def _move(self, target: Lvalue, old: Lvalue, new: Lvalue, where: Place) -> None:
+    def _repoint(self, target: Lvalue, old: Lvalue, new: Lvalue, where: Place) -> None:
         """Makes a pointer point to another place of its array."""
         name = target.object.name
         if old.object is new.object and key_of(target.object) in self.facts.loose:
