@@ -43,7 +43,7 @@ class Memory(Bits):
         if what == "memcmp":
             return self._compared(first, second, count, where)
         if what == "memmove" and first.target.object is second.target.object:
-            self._move(first, second, count, where)
+            self._move_block(first, second, count, where)
         else:
             self._each(count, where, lambda i: self._copy(first, second, i, where))
         return first
@@ -86,7 +86,7 @@ class Memory(Bits):
             raise MacahError("assignment of read-only location", where, code="read-only")
         self.copy(target, self._at(source, index, where), where)
 
-    def _move(self, to: Reference, source: Reference, count: ir.Expr, where: Place) -> None:
+    def _move_block(self, to: Reference, source: Reference, count: ir.Expr, where: Place) -> None:
         """By way of a copy: the two may overlap."""
         if not isinstance(count, ir.Const):
             hint = "use a loop, in the direction that suits"

@@ -14,7 +14,7 @@ from macah.lower_arithmetic import convert
 from macah.lower_base import type_text
 from macah.lower_facts import key_of
 from macah.lower_scope import FunctionName, Object, Scope
-from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value, integer_type
 from macah.lower_streams import Streams
 from macah.program import place_of
 
@@ -67,6 +67,7 @@ class Parameters(Streams):
         """An argument, converted as by assignment."""
         match parameter.type, value:
             case Integer() as target, Rvalue(type=Integer() as source):
+                integer_type(target, parameter.name or function.name, where)
                 return Rvalue(target, convert(value.expr, source, target))
             case Pointer(target), Reference() if fits(target, value):
                 return self.pointer_as(value, parameter.type, where)

@@ -41,7 +41,7 @@ def translate_operation(translator: Translator, node: Any) -> None:
     assigns = isinstance(node, c_ast.Assignment)
     name = _NAMES.get(node.op.removesuffix("=") if assigns else node.op)
     left, right = (node.lvalue, node.rvalue) if assigns else (node.left, node.right)
-    if name is None or _is_harmless(translator, name, right):
+    if name is None or _is_harmless(translator, name, left, right):
         return
     if assigns:
         name += "_assign"
@@ -60,12 +60,13 @@ def translate_operation(translator: Translator, node: Any) -> None:
     translator.guard((operator.end, end))
 
 
-def _is_harmless(translator: Translator, name: str, right: Any) -> bool:
+def _is_harmless(translator: Translator, name: str, left: Any, right: Any) -> bool:
     if not is_constant(translator, right):
         return False
     value = _value(right)
     if name in ("macah_shl", "macah_shr"):
-        return value is not None and 0 <= value <= _LARGEST_SHIFT
+        # Where all is constant, C may want a constant: in a table's initializer, say.
+        return is_constant(translator, left) or value is not None and 0 <= value <= _LARGEST_SHIFT
     return value != 0
 
 

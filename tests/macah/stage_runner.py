@@ -17,6 +17,7 @@ from macah.todfg import host_names
 from sim.simulate import SimRun, simulate
 
 MOST_EXECUTIONS = 6
+FLOATS = ("float", "double")
 
 
 @dataclass(frozen=True)
@@ -63,19 +64,39 @@ def _record(kernel: ir.Kernel) -> str:
     for capture in kernel.captured:
         shape = capture.what.shape if isinstance(capture.what, ir.Array) else ()
         loops, place = _loops(capture.source, shape)
-        first = capture.source.format(*["0"] * len(shape))
-        show = f'{loops} fprintf(stderr, " %lld", (long long)({place}));'
-        parts.append(f'fprintf(stderr, "V %d", (int)sizeof({first})); {show} fputc(10, stderr);')
+        value = f"({place})"
+        if capture.base is not None:
+            value = f"({place}) - ({capture.base})"
+        elif capture.type in FLOATS:
+            value = f"({{ {capture.type} f_ = {place}; long long u_ = 0; memcpy(&u_, &f_, sizeof f_); u_; }})"
+        show = f'{loops} fprintf(stderr, " %lld", (long long)({value}));'
+        parts.append(f'fprintf(stderr, "V {_size(capture)}"); {show} fputc(10, stderr);')
     for stream in kernel.streams:
         loops, place = _loops(stream.source, stream.stream.shape)
         parts.append(f"{loops} fifo_record({place});")
     return "{ " + " ".join(parts) + " }"
 
 
+def _size(capture: ir.Capture) -> int:
+    """The bytes of a captured value that count."""
+    if capture.base is not None:
+        return 4
+    words = capture.type.split()
+    narrow = 1 if "char" in words or "_Bool" in words else 2 if "short" in words else 4
+    return 8 if "long" in words or "double" in words else narrow
+
+
+def at(source: str, index: Sequence[object]) -> str:
+    """A capture's lvalue at an index."""
+    for number, place in enumerate(index):
+        source = source.replace(f"{{{number}}}", str(place))
+    return source
+
+
 def _loops(source: str, shape: tuple[int, ...]) -> tuple[str, str]:
     names = [f"at_{d}" for d in range(len(shape))]
     heads = [f"for (int {name} = 0; {name} < {n}; {name}++)" for name, n in zip(names, shape, strict=True)]
-    return " ".join(heads), source.format(*names)
+    return " ".join(heads), at(source, names)
 
 
 def executions(recorded: str, kernels: Sequence[ir.Kernel]) -> list[Execution]:
@@ -104,14 +125,14 @@ def _state(kernel: ir.Kernel, lines: Iterator[str]) -> State:
         for index in product(*map(range, stream.stream.shape)):
             _, closed, head, _, *elements = next(lines).split()
             queue = Queue(closed == "1", int(head), tuple(bytes.fromhex(e) for e in elements))
-            state.queues[stream.source.format(*index)] = queue
+            state.queues[at(stream.source, index)] = queue
     return state
 
 
 def places(capture: ir.Capture) -> list[str]:
     """The lvalues of a capture, in the order of its words."""
     shape = capture.what.shape if isinstance(capture.what, ir.Array) else ()
-    return [capture.source.format(*index) for index in product(*map(range, shape))]
+    return [at(capture.source, index) for index in product(*map(range, shape))]
 
 
 # Replaying
@@ -184,7 +205,7 @@ def check_ir(kernel: ir.Kernel, execution: Execution, limit: int = 2_000_000) ->
     for stream in kernel.streams:
         for index in product(*map(range, stream.stream.shape)):
             name = stream.stream.name + "".join(f"[{i}]" for i in index)
-            ends[name] = (stream.source.format(*index), stream.stream.words)
+            ends[name] = (at(stream.source, index), stream.stream.words)
     inputs = {name: waiting(execution, source, words) for name, (source, words) in ends.items()}
     ran = run_kernel(kernel, scalars, arrays, inputs, limit)
     for capture in kernel.captured:
