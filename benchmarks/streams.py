@@ -3,10 +3,11 @@
     python benchmarks/streams.py
 
 All ways run in one process, in turns, so that they suffer the same disturbances; the best of several runs
-counts. The ring written by hand is what a C programmer would write for one sender and one receiver: indices in
-cache lines of their own, each side with a copy of the other's, waiting by looking again. `words` are sent and
-received one by one by the runtime's macros, as in translated programs; `blocks` the way the compiler moves
-simple loops. Ratios are speeds relative to the ring's; more is better.
+counts. The ring written by hand is what a C programmer would write for one sender and one receiver: indices
+in cache lines of their own, each side with a copy of the other's, waiting by looking again. `words` are sent
+and received one by one by the runtime's macros, as in translated programs; `blocks` as in loops that
+macah/translate_batch.py finds (below a depth of 32, these go one by one too). Ratios are speeds relative to
+the ring's; more is better.
 """
 
 from __future__ import annotations
@@ -142,9 +143,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=7)
     options = parser.parse_args()
     good = True
-    print(
-        f"{'depth':>6} {'ring':>9} {'words':>9} {'ratio':>6} {'aim':>5} {'blocks':>9} {'ratio':>6}  (M words/s)"
-    )
+    print(f"{'depth':>6} {'ring':>9} {'words':>9} {'ratio':>6} {'aim':>5} {'blocks':>9} {'ratio':>6} (M/s)")
     with tempfile.TemporaryDirectory() as name:
         program = built(Path(name))
         for depth in (16, 64, 1024):

@@ -35,7 +35,8 @@ def translate_call(translator: Translator, node: Any, name: str) -> None:
     if name in _OF_STREAM:
         _check_count(translator, node, name, arguments, 1)
         translator.check_stream(arguments[0], f"'{name}'", void_too=True)
-        _rename(translator, node, _OF_STREAM[name])
+        batched = bool(translator.ends) and name in {"pstream_close", "pstream_ended"}
+        _rename(translator, node, _OF_STREAM[name].replace("macah_", "macah_batch_" if batched else "macah_"))
     elif name in _CREATE:
         _create(translator, node, name, arguments)
     elif name in _SPAWN:

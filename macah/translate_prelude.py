@@ -21,7 +21,7 @@ _RECEIVE = """\
 def prelude(text: str) -> str:
     """What comes before the translated `text`."""
     include = f'{DEFINED}#include "{RUNTIME / "macah.h"}"\n'
-    return include + _RECEIVE * bool(re.search(r"\bmacah_receive(_at)?\b", text))
+    return include + _RECEIVE * bool(re.search(r"\bmacah_(batch_)?receive(_at)?\b", text))
 
 
 def own_flags(program: Program) -> tuple[str, ...]:

@@ -22,7 +22,9 @@ def translate_transfer(translator: Translator, node: Any) -> None:
     translator.check_stream(node.stream, "a send" if sends else "a receive")
     source = translator.source
     worked, left, right = _operands(translator, node)
-    name = ("macah_" if worked is None else "macah_try_") + ("send" if sends else "receive")
+    batched = isinstance(node.stream, c_ast.ID) and (node.stream.name, not sends) in translator.ends
+    kind = "try_" if worked is not None else "batch_" if batched else ""
+    name = f"macah_{kind}{'send' if sends else 'receive'}"
     if worked is not None:
         source.between(worked[1], left[0], " =")
     source.between(left[1], right[0], ",")

@@ -7,13 +7,14 @@ from typing import Any, NoReturn
 
 from pycparser import c_ast
 
-from macah.diagnostic import MacahError
+from macah.diagnostic import Diagnostic, MacahError
 from macah.lexer import MacahToken
 from macah.lower_declarations import Declarations
 from macah.program import is_ordering, place_of
 from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
 from macah.translate_adpc import hoist_adpc, replace_adpc
 from macah.translate_arithmetic import kernel_functions, translate_operation
+from macah.translate_batch import CLOSING, Ends, kernel_ends, loop_ends, opening, quiet_functions
 from macah.translate_calls import BUILTINS, translate_call
 from macah.translate_decl import replace_stream_type, unmark_dimensions
 from macah.translate_layout import element_layout
@@ -41,11 +42,14 @@ class Translator:
         self.loop: Any = None
         self._within: Any = None
         self._streams: set[int] = set()
+        self._errors: list[Diagnostic] = []
         self._names = {id(site.node): site.name for site in source.program.kernels}
         # Whether what is visited runs on an accelerator, too.
         self._in_kernel = False
         # The arrays of the function that are windows.
         self.windows: frozenset[str] = frozenset()
+        self.ends: Ends = {}
+        self.quiet_functions = quiet_functions(source.program.unit)
         self._called = frozenset() if kernel else kernel_functions(source.program)
 
     def translate(self, unit: Any) -> None:
@@ -53,12 +57,22 @@ class Translator:
         unmark_dimensions(self.source)
         for node in unit.ext:
             self._within = node
-            self.visit(node)
+            self._visit_or_note(node)
+        if self._errors:
+            raise MacahError.of(tuple(self._errors))
 
     def children(self, node: Any) -> None:
         """Note the edits of all below `node`."""
+        visit = self._visit_or_note if isinstance(node, c_ast.Compound) else self.visit
         for child in node:
-            self.visit(child)
+            visit(child)
+
+    def _visit_or_note(self, node: Any) -> None:
+        """Visit a statement or declaration; what is wrong with it does not hide what is wrong with others."""
+        try:
+            self.visit(node)
+        except MacahError as error:
+            self._errors += error.diagnostics
 
     def is_builtin(self, name: str) -> bool:
         """Whether `name` is a function of Macah's here, where the program may have its own of that name."""
@@ -137,6 +151,8 @@ class Translator:
                 start = self.place(node)[0]
                 self.source.replace((start, start + len("FOR")), "for")
                 self._for(node)
+            case c_ast.For() | c_ast.While() if not self.ends and (ends := loop_ends(self, node)):
+                self._batch(node, ends)
             case c_ast.For():
                 self._for(node)
             case c_ast.Compound():
@@ -222,5 +238,20 @@ class Translator:
             return
         self.source.between(start, self.place(node.body)[0], f"/* kernel {self._names[id(node)]} */")
         around, self._in_kernel = self._in_kernel, True
+        self.ends = kernel_ends(self, node)
+        if self.ends:
+            start, end = self.place(node.body)
+            self.source.behind(start + 1, f" {opening(self.ends)}")
+            self.source.before(end - 1, f"{CLOSING} ")
         self.visit(node.body)
+        self.ends = {}
         self._in_kernel = around
+
+    def _batch(self, loop: Any, ends: Ends) -> None:
+        """Note the edits of a loop that moves elements in blocks."""
+        start, end = self.place(loop)
+        self.source.before(start, f"{{ {opening(ends)} ")
+        self.ends = ends
+        self._for(loop) if isinstance(loop, c_ast.For) else self.children(loop)
+        self.ends = {}
+        self.source.behind(end, f" {CLOSING} }}")
