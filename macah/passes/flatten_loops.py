@@ -57,14 +57,15 @@ from macah.walk import (
 )
 
 Facts = frozenset[Expr]
+_NONE: Live = frozenset()
 
 
 def flatten_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Make the kernel some constants and one loop of straight-line code; see the module for an example."""
     captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
     flattener = _Flattener(Builder(Predicates(kernel), captured, captured - written(kernel.body)))
-    once = DoWhile(kernel.body, ir.FALSE, where=kernel.where)
-    flat = flattener.flatten(once, live_at_end(kernel), frozenset(), {})
+    whole = DoWhile(kernel.body, ir.FALSE, where=kernel.where)
+    flat = flattener.flatten(whole, live_at_end(kernel), frozenset(), {}, whole=True)
     return replace(kernel, body=(*flat.state, flat.loop))
 
 
@@ -73,23 +74,25 @@ class _Flattener:
         self.builder = builder
         self.predicates = builder.predicates
 
-    def flatten(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> Flat:
+    def flatten(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts, whole: bool = False) -> Flat:
         """`facts` are predicates that hold wherever the loop runs, `starts` values when it is entered.
 
-        The loop may see to it that variables of `starts` have their values again when it is left.
+        The loop may see to it that variables of `starts` have their values again when it is left. The whole
+        kernel is the one loop that is never entered again.
         """
+        loop = replace(loop, body=_unwrapped(loop.body))
         inside = [place for place, stmt in enumerate(loop.body) if isinstance(stmt, DoWhile)]
         if not inside:
             return self.innermost(loop, after, facts, starts)
         assert len(inside) == 1, "loops in sequence are fused before"
         before, inner, rest = loop.body[: inside[0]], loop.body[inside[0]], loop.body[inside[0] + 1 :]
         assert isinstance(inner, DoWhile)
-        once = is_constant(loop.condition, 0)
         finish = live_before(rest, live_at_body_end(loop, after))
-        initial, others = self.initial(before, loop, after)
+        kept = _NONE if whole else after
+        initial, others = self.initial(before, loop, kept)
         entered = self.entered(inner, initial, others)
         runs = entered in facts or is_constant(entered, 1)
-        inner_starts = _starts(initial, (*others, *rest), loop) if runs and not once else {}
+        inner_starts = _starts(initial, (*others, *rest), loop) if runs and not whole else {}
         inner_facts = facts | {entered} if self.builder.is_invariant(entered) else facts
         flat = self.flatten(inner, finish, inner_facts, inner_starts)
         restored = written(flat.state) & inner_starts.keys()
@@ -98,9 +101,9 @@ class _Flattener:
         touched = read(around).union(written(around), variables_in(loop.condition))
         local = tuple(stmt for stmt in flat.state if not touched.isdisjoint(targets(stmt)))
         state = tuple(stmt for stmt in flat.state if touched.isdisjoint(targets(stmt)))
-        initial, before = self.initial((*before, *local), loop, after)
+        initial, before = self.initial((*before, *local), loop, kept)
         nest = Nest(loop, initial, before, state, flat.loop, rest, finish, ir.TRUE if runs else entered)
-        if once:
+        if whole:
             return self.builder.whole(nest)
         if runs:
             return self.ahead(nest, flat.least, after, facts, starts)
@@ -122,11 +125,12 @@ class _Flattener:
         others = replace_reads(condition, {counter.variable: counter.start})
         return counter if self.builder.is_invariant(others) else None
 
-    def initial(self, before: Body, loop: DoWhile, after: Live) -> tuple[Body, Body]:
-        """The constants that may be assigned before the loop and at the end of its body instead; the rest."""
-        touched = set(variables_in(loop.guard))
-        if not is_constant(loop.condition, 0):
-            touched |= after
+    def initial(self, before: Body, loop: DoWhile, kept: Live) -> tuple[Body, Body]:
+        """The constants that may be assigned before the loop and at the end of its body instead; the rest.
+
+        Those in `kept` may not be assigned at its end.
+        """
+        touched = set(variables_in(loop.guard)) | kept
         initial, rest = list[Stmt](), list[Stmt]()
         for stmt in before:
             match stmt:
@@ -192,6 +196,18 @@ class _Flattener:
                 case _:
                     pass
         return nest, extra
+
+
+def _unwrapped(body: Body) -> Body:
+    """A body without `do { ... } while (0)` around parts of it."""
+    made: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case DoWhile(inner, condition, guard) if is_constant(condition, 0) and is_constant(guard, 1):
+                made += _unwrapped(inner)
+            case _:
+                made.append(stmt)
+    return tuple(made)
 
 
 def _starts(initial: Body, others: Body, loop: DoWhile) -> dict[Variable, Const]:

@@ -1,4 +1,4 @@
-"""The programs of tests/conformance mean C everywhere: as plain C, in mode `c`, in the IR, as graphs, mapped."""
+"""The programs of tests/conformance mean C in every mode and at every stage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAPPED = ("assignments", "initializers", "sequencing", "streams", "structs", "sw
 
 
 def cases() -> list[object]:
-    marks = {name: pytest.mark.slow for name in SLOW}
+    marks = dict.fromkeys(SLOW, pytest.mark.slow)
     return [pytest.param(p, id=p.stem, marks=marks.get(p.stem, ())) for p in PROGRAMS]
 
 
