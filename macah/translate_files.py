@@ -15,6 +15,9 @@ from pathlib import Path
 from macah.translate_align import Group, Word, align, source_words
 from macah.translate_sheet import MARKER, Edit, Place, Sheet, Span, blank, quoted
 
+_COMMENT = re.compile(
+    r"""(?P<comment>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|.""", re.DOTALL
+)
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b", re.MULTILINE)
 
 
@@ -86,7 +89,7 @@ class _Builder:
         if "\r" in source or "??" in source:
             raise LookupError("lines and trigraphs are not as they seem")
         if self.out:
-            source = _ONCE.sub(lambda match: "//" + match[0][2:], source)
+            source = _ONCE.sub(lambda match: f"// {match[0]}", source)
         groups = align(list(source_words(source)), visit.words)
         mine = [e for e in self.pending if any(start <= e.span[0] <= end for start, end in visit.spans)]
         mine = [e for e in mine if _within(e, visit)]
@@ -132,7 +135,8 @@ class _Builder:
                 place = starts[start]
                 self.edits.append(Edit((place, place), edit.text, edit.side))
             else:
-                self.edits.append(Edit((_begin(starts, ends, start), ends[end]), edit.text))
+                span = _begin(starts, ends, start), ends[end]
+                self.edits.append(Edit(span, edit.text + _comments(self._slice(span))))
 
     def _keep(
         self,
@@ -154,6 +158,12 @@ class _Builder:
         self._add(source[at:end])
         return number
 
+    def _slice(self, span: Span) -> str:
+        """A part of the text put together so far."""
+        if len(self.out) > 1:
+            self.out[:] = ["".join(self.out)]
+        return self.out[0][span[0] : span[1]]
+
     def _reaches(self, edit: Edit, visit: _Visit) -> bool:
         inside = any(start <= edit.span[0] < end for start, end in visit.spans) and _within(edit, visit)
         return inside or any(self._reaches(edit, inner) for _, inner in visit.includes)
@@ -164,6 +174,14 @@ class _Builder:
     def _add(self, text: str) -> None:
         self.out.append(text)
         self.size += len(text)
+
+
+def _comments(text: str) -> str:
+    """The comments in a text that is going to be replaced."""
+    if "/" not in text:
+        return ""
+    found = (match["comment"] for match in _COMMENT.finditer(text) if match["comment"])
+    return "".join(f" /*{comment[2:]} */" if comment[1] == "/" else f" {comment}" for comment in found)
 
 
 def _begin(starts: dict[int, int], ends: dict[int, int], position: int) -> int:

@@ -58,6 +58,13 @@ class Scopes:
         symbol = self.find(name)
         return symbol is not None and symbol.kind in ("object", "parameter")
 
+    def declared_type(self, node: Any) -> Any:
+        """The type that a `Decl` gives its name; that of `__auto_type` is its initialiser's."""
+        match node.type:
+            case c_ast.TypeDecl(type=c_ast.IdentifierType(names=["__auto_type"])):
+                return self.type_of(node.init)
+        return node.type
+
     def resolve(self, kind: Any) -> Any:
         """A type without the names given to it: a pointer, array, function, stream, structure, …"""
         for _ in range(1000):

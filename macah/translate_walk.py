@@ -159,7 +159,8 @@ class Translator:
                 self._scope(node)
             case c_ast.Pragma() if is_ordering(node):
                 start = self.source.text.rindex("#", 0, node.coord.start)
-                self.source.replace((start, self.source.text.index("\n", start)), "")
+                end = self.source.text.index("\n", start)
+                self.source.replace((start, end), f"/* {self.source.spelled((start, end))} */")
             case KernelBlock():
                 self._kernel(node)
             case Send() | Receive():
@@ -220,7 +221,7 @@ class Translator:
         if isinstance(node, c_ast.Typedef):
             self.scopes.declare(node.name, Symbol("type", node.type))
         elif not replace_adpc(self, node):
-            self.scopes.declare(node.name, Symbol("object", node.type))
+            self.scopes.declare(node.name, Symbol("object", self.scopes.declared_type(node)))
             for child in (*(node.align or ()), node.init):
                 if child is not None:
                     self.visit(child)

@@ -3,8 +3,8 @@
     int d[^1024^];      int macah_d[2 * (1024)], *d = macah_d;
     d >>= 1;            macah_slide_right(d, macah_d, 1);
 
-Only now and then, when the window has come to the end of its room, its elements are moved to the other. This is
-for local arrays of which only elements are used: whatever takes an array's address or size wants the array.
+Only now and then, when the window has come to the end of its room, its elements are moved to the other.
+This is for local arrays of which only elements are used: what takes an address or size wants the array.
 """
 
 from __future__ import annotations
