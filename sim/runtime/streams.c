@@ -59,11 +59,11 @@ void macah_free(void *stream) {
 
 void macah_stream_wake(struct macah_bell *bell) { macah_ring(bell, 1); }
 
-static int processors(void) {
-  static int known;
+static int others_run; /* while this thread does: there is more than one processor */
+
+__attribute__((constructor(101))) static void count_processors(void) {
   cpu_set_t set;
-  if (!known) known = sched_getaffinity(0, sizeof set, &set) ? 2 : CPU_COUNT(&set);
-  return known;
+  others_run = sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
 }
 
 /* Sleeps until the stream may be ready. */
@@ -80,7 +80,7 @@ static void doze(macah_stream *s, struct macah_bell *bell, enum macah_kind kind)
 }
 
 static void await(macah_stream *s, enum macah_kind kind, struct macah_place place) {
-  if (processors() > 1)
+  if (others_run)
     for (int spins = 0; spins < MACAH_SPINS; spins++) {
       if (!macah_must_wait(kind, s)) return;
       macah_pause(MACAH_REST(s->depth));
