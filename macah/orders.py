@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from backend.dfg import Order
 from macah.graph import ZERO, Value
 
+LEAD = 8
+"""So many elements may one stream be ahead of another: half of those that fit into one by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -30,6 +33,19 @@ def stream_orders(operations: Sequence[int]) -> list[Order]:
     if len(operations) > 1:
         orders.append(Order(operations[-1], operations[0], 1))
     return orders
+
+
+def lead_orders(ports: Sequence[Sequence[int]], moved: Sequence[int]) -> list[Order]:
+    """No stream runs far ahead of another of its direction, so that who serves them in turn is not stuck.
+
+    Each port is its operations, of which `moved` says how many elements they move in one iteration.
+    """
+    return [
+        Order(other[-1], own[0], max(1, LEAD // count))
+        for own, count in zip(ports, moved, strict=True)
+        for other in ports
+        if other is not own
+    ]
 
 
 def memory_orders(accesses: Sequence[Access]) -> list[Order]:

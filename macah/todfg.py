@@ -9,10 +9,10 @@ one before was alive and went on. `alive` depends on the loop's condition alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from backend.dfg import DFG, Const, LiveIn, Memory, Order, Place, StreamPort, Use, check_dfg
+from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPort, Use, check_dfg
 from macah import ir
 from macah.balance import balance
 from macah.compact import compacted, live_ins_of, positions
@@ -23,7 +23,7 @@ from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, fin
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.names import host_names as host_names
 from macah.names import unused_name
-from macah.orders import Access, memory_orders, stream_orders
+from macah.orders import Access, lead_orders, memory_orders, stream_orders
 from macah.walk import arrays_written, children, written
 
 
@@ -305,6 +305,8 @@ class _Builder:
         orders: list[Order] = []
         for operations in self.operations.values():
             orders += stream_orders([new[node] for node in operations])
+        if not self.kernel.ordered:
+            orders += self.leads(nodes)
         for accesses in self.accesses.values():
             needed = [replace(access, node=new[access.node]) for access in accesses if access.node in new]
             orders += memory_orders(needed)
@@ -320,6 +322,14 @@ class _Builder:
             tuple(self.names[v] for v in self.live_outs),
             tuple(self.assertions),
         )
+
+    def leads(self, nodes: Sequence[Node]) -> Iterator[Order]:
+        for direction in (False, True):
+            ports = [p for p, (_, sends) in enumerate(self.ports) if sends is direction]
+            own = [[node.id for node in nodes if node.stream == p] for p in ports]
+            words = [len(stream.words) for stream, sends in self.ports if sends is direction]
+            moved = [max(1, len(o) // w) for o, w in zip(own, words, strict=True)]
+            yield from lead_orders(own, moved)
 
     def port(self, stream: Stream, sends: bool) -> StreamPort:
         name = self.names.get((stream, sends)) or self.names.get(stream) or stream.name

@@ -6,7 +6,7 @@ import pytest
 
 from macah.graph import ZERO, Before
 from macah.ir import Variable
-from macah.orders import Access, memory_orders, stream_orders
+from macah.orders import LEAD, Access, lead_orders, memory_orders, stream_orders
 
 BASES = [Before(Variable("a")), Before(Variable("b")), ZERO]
 
@@ -57,3 +57,16 @@ def test_operations_on_a_stream_follow_each_other():
         (8, 3, 1),
     ]
     assert stream_orders([3]) == []
+
+
+def test_a_stream_waits_for_what_others_of_its_direction_did_some_elements_ago():
+    found = lead_orders([[1, 4], [2], [7, 8, 9]], [2, 1, 3 * LEAD])
+    assert [(o.before, o.after, o.distance) for o in found] == [
+        (2, 1, LEAD // 2),
+        (9, 1, LEAD // 2),
+        (4, 2, LEAD),
+        (9, 2, LEAD),
+        (4, 7, 1),
+        (2, 7, 1),
+    ]
+    assert lead_orders([[1, 2]], [2]) == []
