@@ -73,11 +73,13 @@ class HostPointers:
             self._resolving.discard(owner)
 
     def _joined(self, owner: Object, steps: tuple[Step, ...]) -> HostTarget | None:
-        moves, nullable = False, False
+        moves, nullable = False, self._begins_null(owner)
         found: list[HostTarget] = []
         for node, scope in self._values(owner, steps):
             if node is None:
                 return None
+            # It may have another value before the kernel than in it.
+            moves = moves or id(node) in self._in_kernels
             if _is_null(node):
                 nullable = True
             elif isinstance(node, c_ast.UnaryOp) and node.op in {"++", "--", "p++", "p--"}:
@@ -92,6 +94,12 @@ class HostPointers:
         moves = moves or any(not f.is_constant or f.steps != found[0].steps for f in found)
         nullable = nullable or any(f.nullable for f in found)
         return replace(found[0], nullable=nullable, is_constant=not moves)
+
+    def _begins_null(self, owner: Object) -> bool:
+        """Whether it is a static variable without initialiser."""
+        assert owner.origin is not None
+        node, scope = owner.origin
+        return node.init is None and (scope is self.types.file or "static" in (node.storage or ()))
 
     # --- Which values it gets
 

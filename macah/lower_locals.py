@@ -112,6 +112,9 @@ class Locals(Calls):
         if id(node) in self.statics:
             return self.statics[id(node)]
         self.statics[id(node)] = owner
+        if {"_Thread_local", "__thread"} & set(node.storage):
+            message = f"thread-local variable '{owner.name}' cannot be declared in a kernel"
+            raise MacahError(message, where, hint="declare it at file scope", code="static-variable")
         if _has_pointers(owner.type):
             hint = "declare it without 'static', or use an index"
             message = f"static pointer '{owner.name}' cannot be declared in a kernel"

@@ -8,6 +8,7 @@ from typing import Any
 
 from macah import ir
 from macah.ctypes import (
+    BOOL,
     INT,
     ArrayType,
     CType,
@@ -153,6 +154,8 @@ class Lvalues(Pointers):
         match target.type, value:
             case Integer(), Rvalue(type=Integer() as source):
                 self.store(target, value.expr, source, where)
+            case Integer(is_bool=True), Reference():
+                self.store(target, value.valid, BOOL, where)
             case StructType(), Lvalue() if compatible(target.type, value.type):
                 self.copy(target, value, where)
             case Pointer(), Reference():

@@ -61,7 +61,13 @@ class Pointers(Base):
     def pointer_binary(self, op: str, left: Value, right: Value, where: Place) -> Value | None:
         """`left op right` if one of them is a pointer and the operator takes it, else None."""
         match left, right:
-            case Reference(), Rvalue(type=Integer()) if op in "+-" and size_of(left.type.target):
+            case Reference(is_void=True), Rvalue(type=Integer()) if op in "+-":
+                # GNU C moves it by bytes.
+                moved = self.pointer_as(left, Pointer(ctypes.UCHAR), where, cast=True)
+                result = self.pointer_binary(op, moved, right, where)
+                assert isinstance(result, Reference)
+                return replace(result, is_void=True)
+            case Reference(), Rvalue(type=Integer()) if op in "+-":
                 by = apply("trunc", right.expr) if right.expr.bits == 64 else right.expr
                 return self.advanced(left, apply("neg", by) if op == "-" else by, where)
             case Rvalue(type=Integer()), Reference() if op == "+":
@@ -95,6 +101,8 @@ class Pointers(Base):
 
     def _places(self, a: Reference, b: Reference, where: Place) -> tuple[ir.Expr, ir.Expr]:
         """The places of two pointers in one array, as numbers of elements from some common place."""
+        if a.is_void or b.is_void:
+            a, b = (self.pointer_as(p, Pointer(ctypes.UCHAR), where, cast=True) for p in (a, b))
         first, second = a.target, b.target
         if first.object is not second.object or first.others or second.others:
             raise MacahError("the pointers do not point into the same array", where, code="pointer-arrays")
@@ -183,8 +191,9 @@ class Pointers(Base):
     def bind_pointer(self, target: Lvalue, value: Reference, where: Place) -> None:
         """Makes a pointer point into an array: always the same one, at any place of it."""
         assert isinstance(target.type, Pointer), target
-        if target.type.target != ctypes.VOID or not value.is_void:
-            value = self.pointer_as(value, target.type, where)
+        value = self.pointer_as(value, target.type, where)
+        if value.is_void and key_of(target.object) in self.facts.loose:
+            value = replace(value, target=_in_bytes(replace(value.target, type=ctypes.UCHAR)))
         key = _pointer_key(target)
         if key is None:
             message = f"an element of the array of pointers '{target.object.name}' is assigned at an index"
@@ -263,6 +272,10 @@ class Pointers(Base):
 
     def _bind_again(self, target: Lvalue, bound: Pointee, value: Reference, where: Place) -> None:
         name, old, new = target.object.name, bound.target, value.target
+        if target.object.source is not None and (bound.valid is not None or value.valid != ir.TRUE):
+            message = f"pointer '{name}', which may be null, cannot be assigned in a kernel"
+            hint = "use a pointer declared in the kernel block, or an index"
+            raise MacahError(message, where, hint=hint, code="pointer-arrays")
         if [c for c, _ in old.others] != [c for c, _ in new.others]:
             raise _different(name, where, old.object.name, new.object.name)
         self._repoint(target, old, new, where)
@@ -279,7 +292,9 @@ class Pointers(Base):
         if old.object is new.object and key_of(target.object) in self.facts.loose:
             new = _in_bytes(new)
         if old.object is not new.object or _skeleton(old) != _skeleton(new) or old.type != new.type:
-            if old.object is new.object and old.type == new.type and self.storage.is_raw(old.object):
+            is_void = isinstance(target.type, Pointer) and target.type.target == ctypes.VOID
+            same = old.object is new.object and (is_void or old.type == new.type)
+            if same and self.storage.is_raw(old.object) and key_of(target.object) not in self.facts.loose:
                 self._learn(self.facts.loose, target)
             raise _different(name, where, old.object.name, new.object.name)
         indices = list(new.index)

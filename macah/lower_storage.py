@@ -337,6 +337,8 @@ class Storage:
 def unresolved(name: str, target: CType, where: Place) -> MacahError:
     """The error for a pointer that the kernel cannot capture."""
     hint = f"declare it as an array of known size, '{spell(target, name.split('.')[-1] + '[N]')}'"
+    if isinstance(target, ctypes.Void | ctypes.FunctionType):
+        hint = "declare it as an array of a known type and size"
     return MacahError(
         f"pointer '{name}' cannot be resolved to one array at compile time",
         where,
@@ -386,7 +388,10 @@ def integer_type(ctype: CType, name: str, where: Place) -> Integer:
             )
         case StructType(kind="union"):
             raise MacahError(
-                f"union '{name}' is not supported in a kernel", where, hint="use a struct", code="unsupported-type"
+                f"union '{name}' is not supported in a kernel",
+                where,
+                hint="use a struct",
+                code="unsupported-type",
             )
     raise MacahError(f"'{name}' of type '{ctype}' cannot be used in a kernel", where, code="unsupported-type")
 
@@ -405,9 +410,11 @@ def _walk(lvalue: Lvalue, where: Place) -> tuple[tuple[int, ...], tuple[bool, ..
     while True:
         match ctype:
             case ArrayType(element, length, shifts):
-                if length is None or length < 0:
-                    kind = "variable-length array" if length is not None else "array of unknown size"
-                    message = f"{kind} '{lvalue.object.name}' cannot be used in a kernel"
+                if length is None or length <= 0:
+                    path = (lvalue.object.name, *lvalue.path)
+                    name = path[len(path) - len(names) - 1]
+                    kind = "variable-length array" if (length or 0) < 0 else "array of unknown size"
+                    message = f"{kind} '{name}' cannot be used in a kernel"
                     raise MacahError(
                         message, where, hint="give the array a constant size", code="variable-length-array"
                     )
