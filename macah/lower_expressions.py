@@ -110,6 +110,8 @@ class Expressions(Choices):
                 raise MacahError(message, where, hint="use 'long long', of 64 bits", code="wide-type")
             case Integer(), Rvalue(type=Integer() as source):
                 return Rvalue(target, convert(value.expr, source, target))
+            case Integer(is_bool=True), Reference():
+                return Rvalue(target, value.valid)
             case Pointer(const=const), Reference():
                 seen = self.pointer_as(value, target, where, cast=True)
                 return replace(seen, target=replace(seen.target, const=const))
