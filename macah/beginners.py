@@ -94,6 +94,10 @@ def _receive_inside(tokens: TokenList, expected: str) -> Mistake | None:
 
 
 def _double_colon(tokens: TokenList, expected: str) -> Mistake | None:
+    if expected == "'<?' or '<!'":
+        token = tokens.peek()
+        hint = "write 'w :: x <? s;' or 'w :: s <! e;'"
+        return Mistake(f"expected '<?' or '<!' before {describe(token)}", hint, "transfer") if token else None
     if _type(tokens.peek()) != "COLONCOLON":
         return None
     return Mistake("'::' belongs before a send or receive", "write 'worked :: x <? s;'", "transfer")
@@ -168,6 +172,13 @@ def _kernel_without_braces(tokens: TokenList, expected: str) -> Mistake | None:
         if _value(word) == "kernel" and _type(word) == "ID":
             hint = "write 'kernel { ... }', or 'name: kernel { ... }'"
             return Mistake("expected '{' after 'kernel'", hint, "kernel-block", word)
+    if (_value(tokens.peek(-2)), _type(tokens.peek(-1)), _type(tokens.peek())) == (
+        "kernel",
+        "COLON",
+        "LBRACE",
+    ):
+        hint = f"write '{_value(tokens.peek(0))}: kernel {{ ... }}'"
+        return Mistake("the name of a kernel stands before 'kernel'", hint, "kernel-block", tokens.peek(-2))
     if _value(tokens.peek()) == "kernel":
         hint = "a kernel block is a statement: 'kernel { ... }', or 'name: kernel { ... }'"
         return Mistake("a kernel block cannot stand here", hint, "kernel-block")
@@ -213,12 +224,15 @@ def _stream_order(tokens: TokenList, expected: str) -> Mistake | None:
         before = tokens.peek(-1)
     elif _value(before) != "stream" or _type(before) != "ID" or token is None or token.type in _MARKS_BEHIND:
         return None
-    hint = f"the type of the elements comes first: '{_value(token)} stream s'"
+    element = tokens.peek(2) if _value(token) == "<" else token
+    hint = f"the type of the elements comes first: '{_value(element)} stream s'"
     return Mistake("'stream' stands behind the type of the elements", hint, "declaration", before)
 
 
 def _for_head(tokens: TokenList, expected: str) -> Mistake | None:
     """The head of `FOR` or `for` without the three parts that it has."""
+    if _value(tokens.peek(0)) == "FOR" and _type(tokens.peek(0)) == "ID":
+        return Mistake("expected '(' after 'FOR'", "write 'FOR (init; condition; step) statement'")
     commas = 0
     for back in range(0, -16, -1):
         token = tokens.peek(back)
@@ -270,6 +284,9 @@ def _misspelt_statement(tokens: TokenList, expected: str) -> Mistake | None:
         if depth == 0:
             break
     word = tokens.peek(back)
+    if _value(word) == "kernel":
+        hint = "a kernel has no parameters: it uses the variables around it"
+        return Mistake("expected '{' after 'kernel'", hint, "kernel-block", word)
     near = get_close_matches(_value(word), ("while", "for", "switch", "FOR"), 1, 0.6)
     if word is None or word.type != "ID" or not near or near[0] == word.value:
         return None
@@ -280,12 +297,30 @@ def _keyword_as_name(tokens: TokenList, expected: str) -> Mistake | None:
     token = tokens.peek()
     if (
         token is None
-        or not expected.startswith("identifier")
+        or not expected.startswith(("identifier", "declaration"))
         or not token.value.isidentifier()
-        or token.type == "ID"
+        or "ID" in (token.type, _type(tokens.peek(0)))
     ):
         return None
     return Mistake(f"'{token.value}' is a word of the language and cannot be a name", "choose another name")
+
+
+def _untyped_parameter(tokens: TokenList, expected: str) -> Mistake | None:
+    """`int f(int a, b)`."""
+    token, before = tokens.peek(), tokens.peek(0)
+    if expected != "declaration" or token is None or token.type != "ID" or _type(before) != "COMMA":
+        return None
+    return Mistake(
+        f"parameter '{token.value}' needs a type of its own", f"write 'int {token.value}'", "declaration"
+    )
+
+
+def _in_list(tokens: TokenList, expected: str) -> Mistake | None:
+    """`{ 1, 2 3 }`."""
+    token, before = tokens.peek(), tokens.peek(0)
+    if expected != "'}'" or token is None or _type(before) in ("SEMI", "LBRACE", "RBRACE"):
+        return None
+    return Mistake(f"expected ',' or '}}' before {describe(token)}")
 
 
 def _cpp_words(tokens: TokenList, expected: str) -> Mistake | None:
@@ -316,5 +351,7 @@ _LOOKS: tuple[Callable[[TokenList, str], Mistake | None], ...] = (
     _misspelt_statement,
     _arrows,
     _cpp_words,
+    _untyped_parameter,
+    _in_list,
     _keyword_as_name,
 )

@@ -79,9 +79,9 @@ class Calls(Memory):
             return MacahError(message, where, hint="write it in C", code="builtin-function")
         if function is None:
             guess = self.scope.guess(name)
-            return MacahError(
-                f"implicit declaration of function '{name}'{guess}", where, code="implicit-declaration"
-            )
+            message = f"implicit declaration of function '{name}'{guess}"
+            hint = "a kernel can call only functions that are defined in this file"
+            return MacahError(message, where, hint=hint, code="implicit-declaration")
         notes = (Note(f"'{name}' is declared here", function.where),)
         message = f"function '{name}' has no body visible here, so it cannot run on the accelerator"
         hint = "call it outside the kernel block, or define it in this file"

@@ -63,6 +63,8 @@ class Expressions(Choices):
                 return self.compound_value(node)
             case c_ast.CompoundLiteral():
                 return self.literal_object(node)
+        if isinstance(node, c_ast.InitList):
+            raise MacahError("excess elements in scalar initializer", place_of(node), code="initializer")
         kind = "a type" if isinstance(node, c_ast.Typename | StreamTypeNode) else type(node).__name__
         raise MacahError(
             f"this expression ('{kind}') is not supported in a kernel",

@@ -46,7 +46,9 @@ class Operators(Lvalues):
         if result is not None:
             return result
         message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
-        raise MacahError(message, where, code="invalid-operands")
+        sending = op == "<" and isinstance(left.type, ctypes.StreamType)
+        hint = "a send is 's <! x;', with nothing between '<' and '!'" if sending else ""
+        raise MacahError(message, where, hint=hint, code="invalid-operands")
 
     def unary(self, node: Any, wanted: bool) -> Value:
         where = place_of(node)

@@ -55,8 +55,6 @@ class Types(ABC):
             case c_ast.ArrayDecl(type=inner, dim=dim):
                 element, const = self.read_type(inner, scope)
                 length = self._length(dim, scope)
-                if length is not None and length < -1:
-                    raise MacahError("size of array is negative", place_of(dim), code="array-size")
                 return ArrayType(element, length, isinstance(node, ShiftableDecl)), const
             case c_ast.FuncDecl():
                 return self._function(node, scope), False
@@ -84,9 +82,12 @@ class Types(ABC):
         if dim is None:
             return None
         try:
-            return self.constant(dim, scope)
+            length = int(self.constant(dim, scope))
         except MacahError:
             return -1
+        if length < 0:
+            raise MacahError("size of array is negative", place_of(dim), code="array-size")
+        return length
 
     def _named(self, names: list[str], node: Any, scope: Scope) -> tuple[CType, bool]:
         if len(names) == 1 and isinstance(named := scope.find(names[0]), Typedef):

@@ -41,7 +41,6 @@ _BEHIND_NAME = {
     "PLUSPLUS",
     "MINUSMINUS",
     "RECEIVE",
-    "LT",
     "COLONCOLON",
     "PLUSEQUAL",
 }
@@ -142,7 +141,9 @@ class Recovering(GccWording):
     def _ends_line(self) -> bool:
         """Whether a statement may end here, as far as lines show."""
         token, before = self._peek(), self._tokens.peek(0)
-        if token is None or before is None or token.type in {"RECEIVE", "COLONCOLON", "LBRACE", "ELSE"}:
+        if before is None or before.type in {"SEMI", "LBRACE", "RBRACE"}:
+            return False
+        if token is None or token.type in {"RECEIVE", "COLONCOLON", "LBRACE", "ELSE"}:
             return False
         if token.type in _STATEMENTS and len(self._scope_stack) == 1:
             return False
@@ -234,7 +235,10 @@ class Recovering(GccWording):
         while (token := self._tokens.next()) is not None:
             depth += {"LBRACE": 1, "RBRACE": -1}.get(token.type, 0)
             following = self._tokens.peek()
-            if depth < 0 or depth == 0 and following is not None and _begins_line(following):
+            if depth < 0:
+                return
+            ended = depth == 0 and token.type in {"SEMI", "RBRACE"}
+            if ended and following is not None and following.column == 1 and following.type != "RBRACE":
                 return
 
 

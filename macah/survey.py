@@ -68,7 +68,8 @@ def host_mistakes(
     try:
         translation = translate(program, adpc, columns=True)
     except MacahError as error:
-        return list(error.diagnostics)
+        places = {diagnostic.where for diagnostic in known}
+        return [diagnostic for diagnostic in error.diagnostics if diagnostic.where not in places]
     command = [
         *compiler_command(),
         *flags,

@@ -47,7 +47,8 @@ class GccWording(CParser):  # type: ignore[misc]
     def _guess(self, name: str) -> str:
         """What may have been meant by a name where a statement or declaration begins."""
         types = {n for scope in self._scope_stack for n, is_type in scope.items() if is_type and n[0] != "_"}
-        near = get_close_matches(name, [*_WORDS, *sorted(types)], 1, 0.7)
+        known = [*_WORDS, *sorted(types)]
+        near = get_close_matches(name, known, 1, 0.7) or get_close_matches(name.lower(), known, 1, 0.8)
         return f"; did you mean '{near[0]}'?" if near and near[0] != name else ""
 
     def _expect(self, token_type: str) -> Any:
@@ -64,6 +65,8 @@ class GccWording(CParser):  # type: ignore[misc]
             notes = (Note(f"to match this '{opened.value}'", self._place(opened)),) if opened else ()
             where = self._behind(before)
             self._fail(f"expected {expected} at end of input", where, notes=notes, code="unterminated")
+        if expected == "';'" and before is not None and before.type in {"SEMI", "LBRACE", "RBRACE"}:
+            expected = "expression"
         if mistake := usual_mistake(self._tokens, expected):
             where = self._place(mistake.token) if mistake.token else None
             self._fail(mistake.message, where, hint=mistake.hint, code=mistake.code)
@@ -124,6 +127,12 @@ class GccWording(CParser):  # type: ignore[misc]
             self._unexpected(_EXPECTED[msg])
         if "previously declared" in msg:
             msg = f"'{msg.split(chr(39))[1]}' redeclared as different kind of symbol"
+        if msg in _REWORDED and (mistake := usual_mistake(self._tokens, "declaration")):
+            place = self._place(mistake.token) if mistake.token else None
+            self._fail(mistake.message, place, hint=mistake.hint, code=mistake.code)
+        before = self._tokens.peek(0)
+        if msg in _REWORDED and before is not None and before.type == "ID" and self._guess(before.value):
+            raise self._unknown_type(before)
         msg = _REWORDED.get(msg, msg)
         where = coord if isinstance(coord, Coord) else None
         self._fail(msg[0].lower() + msg[1:], where, code="declaration")

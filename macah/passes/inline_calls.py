@@ -163,7 +163,7 @@ def _shift(stmt: ir.Shift, view: ir.View) -> ir.Shift:
         return replace(stmt, array=view.array)
     if not stmt.index and index[-1] != Const(0, index[-1].bits):
         raise MacahError(
-            f"this shift would move a part of `{view.array.name}`",
+            f"this shift would move a part of '{view.array.name}'",
             stmt.where,
             hint="pass the whole shiftable dimension to the function",
             code="not-shiftable",
@@ -172,9 +172,9 @@ def _shift(stmt: ir.Shift, view: ir.View) -> ir.Shift:
     base = _at(index, stmt.index) if stmt.index else index[:-1]
     if not any(view.array.shiftable[len(base) :]) or shifted_dimension(view.array, len(base)) != moved:
         raise MacahError(
-            f"dimension {moved} of `{view.array.name}` is not shiftable",
+            f"dimension {moved} of '{view.array.name}' is not shiftable",
             stmt.where,
-            hint="declare it `[^N^]`",
+            hint="declare it '[^N^]'",
             code="not-shiftable",
         )
     return replace(stmt, array=view.array, index=base)

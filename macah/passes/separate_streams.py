@@ -46,14 +46,14 @@ def _places(stmt: ir.Receive | ir.Send | ir.Close | ir.Ended) -> tuple[int, ...]
     for expr, extent in zip(stmt.index, stream.shape, strict=True):
         if not isinstance(expr, Const):
             raise MacahError(
-                f"the index into the streams `{stream.name}` is not known at compile time",
+                f"the index into the streams '{stream.name}' is not known at compile time",
                 stmt.where,
                 hint="index arrays of streams with constants or FOR variables",
                 code="stream-index",
             )
         if expr.value >= extent:
             raise MacahError(
-                f"the index into the {extent} streams `{stream.name}` is out of range",
+                f"the index into the {extent} streams '{stream.name}' is out of range",
                 stmt.where,
                 code="stream-index",
             )

@@ -51,7 +51,7 @@ class _Unroller(Propagator):
                 raise MacahError(
                     f"this FOR loop needs more than {LIMIT} copies of its body",
                     stmt.where,
-                    hint="use `for`, or fewer iterations",
+                    hint="use 'for', or fewer iterations",
                     code="for-too-long",
                 )
             out.extend(self.body(stmt.body))
@@ -60,12 +60,12 @@ class _Unroller(Propagator):
 
 def _unknown(condition: Expr, where: Place | None) -> MacahError:
     names = sorted({variable.name for variable in variables_in(condition)})
-    what = " and ".join(f"`{name}`" for name in names) or "values"
+    what = " and ".join(f"'{name}'" for name in names) or "values"
     note = Note(f"whether it goes on depends on {what}, not known at compile time")
     return MacahError(
         "the trip count of this FOR loop cannot be computed",
         where,
         (note,),
-        "use `for`, or bounds made of constants and variables of enclosing FOR loops",
+        "use 'for', or bounds made of constants and variables of enclosing FOR loops",
         code="for-trip-count",
     )

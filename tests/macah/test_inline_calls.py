@@ -82,8 +82,8 @@ def test_shifts_of_rows_are_passed_and_others_refused():
     f = ir.Function("f", (p,), (), (ir.Shift(p, (), Const(1)),))
     rows = Array("rows", (2, 4), shiftable=(False, True))
     assert inlined(ir.Call(f, (ir.View(rows, (Const(1), Const(0))),))) == "rows[1] shift 1\n"
-    with pytest.raises(MacahError, match="a part of `rows`"):
+    with pytest.raises(MacahError, match="a part of 'rows'"):
         inlined(ir.Call(f, (ir.View(rows, (Const(1), Const(2))),)))
     fixed = Array("fixed", (2, 4), shiftable=(True, False))
-    with pytest.raises(MacahError, match="dimension 1 of `fixed` is not shiftable"):
+    with pytest.raises(MacahError, match="dimension 1 of 'fixed' is not shiftable"):
         inlined(ir.Call(f, (ir.View(fixed, (Const(1), Const(0))),)))
