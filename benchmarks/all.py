@@ -12,6 +12,7 @@ HERE = Path(__file__).resolve().parent
 PARTS = (
     ("compile.py",),
     ("bridge.py",),
+    ("streams.py",),
     ("translated.py",),
     ("mapper.py", "--generated", "--fabric", "grid4x4"),
 )

@@ -37,6 +37,8 @@ EPILOG = """of gcc's options, these are passed on too:
   --coverage -pthread -static -s -rdynamic -pie -no-pie
 environment of a compiled program:
   MACAH_STATS=1   print cycles and stalls of each kernel on standard error at exit
+  MACAH_TRACE=DIR write what is sent through each stream as text, a file for each;
+                  with MACAH_TRACE_PLACES=1, also the places that sent it
 exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own;
   `diff-modes`: 0 the modes do the same, 1 they do not"""
 
