@@ -27,35 +27,37 @@ class Memory(Bits):
         """Lower a call of one of `MEMORY_FUNCTIONS`."""
         check_count(name, len(arguments), 3, where)
         what = name.removeprefix("__builtin_")
-        first = self._pointed(what, arguments[0])
+        first = self._block_at(what, arguments[0])
         if what == "memset":
             byte, source = self.number(arguments[1])
             byte = self.keep(convert(byte, source, ctypes.UCHAR), "byte", where)
-            count = self._count(what, first, arguments[2], where)
-            self._each(count, where, lambda i: self._fill(self._at(first, i, where), byte, where))
+            count = self._element_count(what, first, arguments[2], where)
+            self._each_element(
+                count, where, lambda i: self._fill_bytes(self._element_at(first, i, where), byte, where)
+            )
             return first
-        second = self._pointed(what, arguments[1])
-        count = self._count(what, first, arguments[2], where)
+        second = self._block_at(what, arguments[1])
+        count = self._element_count(what, first, arguments[2], where)
         if not compatible(first.target.type, second.target.type):
             kinds = f"'{first.target.type}' and '{second.target.type}'"
             message = f"'{what}' on elements of different types, {kinds}, is not supported in a kernel"
             raise MacahError(message, where, hint="use a loop", code="builtin-function")
         if what == "memcmp":
-            return self._compared(first, second, count, where)
+            return self._compared_blocks(first, second, count, where)
         if what == "memmove" and first.target.object is second.target.object:
             self._move_block(first, second, count, where)
         else:
-            self._each(count, where, lambda i: self._copy(first, second, i, where))
+            self._each_element(count, where, lambda i: self._copy_element(first, second, i, where))
         return first
 
-    def _pointed(self, name: str, node: Any) -> Reference:
+    def _block_at(self, name: str, node: Any) -> Reference:
         value = self.rvalue(node)
         if not isinstance(value, Reference):
             message = f"'{name}' needs a pointer, not a value of type '{type_text(value)}'"
             raise MacahError(message, place_of(node), code="incompatible-types")
         return value
 
-    def _count(self, name: str, block: Reference, node: Any, where: Place) -> ir.Expr:
+    def _element_count(self, name: str, block: Reference, node: Any, where: Place) -> ir.Expr:
         """How many elements a number of bytes is."""
         expr, _ = self.number(node)
         size = ctypes.size_of(block.target.type) or 1
@@ -65,7 +67,7 @@ class Memory(Bits):
             raise MacahError(message, where, hint="use a loop", code="builtin-function")
         return apply("udiv", bytes_, ir.Const(size))
 
-    def _each(self, count: ir.Expr, where: Place, body: Callable[[ir.Expr], None]) -> None:
+    def _each_element(self, count: ir.Expr, where: Place, body: Callable[[ir.Expr], None]) -> None:
         if isinstance(count, ir.Const):
             self.for_each(count.value, where, body)
             return
@@ -77,14 +79,14 @@ class Memory(Bits):
             self.emit(ir.Assign(counter, apply("add", ir.Read(counter), ir.Const(1)), where))
         self.emit(ir.While((), apply("ult", ir.Read(counter), trips), tuple(inner), where))
 
-    def _at(self, block: Reference, index: ir.Expr, where: Place) -> Lvalue:
+    def _element_at(self, block: Reference, index: ir.Expr, where: Place) -> Lvalue:
         return self.advanced(block, index, where).target
 
-    def _copy(self, to: Reference, source: Reference, index: ir.Expr, where: Place) -> None:
-        target = self._at(to, index, where)
+    def _copy_element(self, to: Reference, source: Reference, index: ir.Expr, where: Place) -> None:
+        target = self._element_at(to, index, where)
         if target.const:
             raise MacahError("assignment of read-only location", where, code="read-only")
-        self.copy(target, self._at(source, index, where), where)
+        self.copy(target, self._element_at(source, index, where), where)
 
     def _move_block(self, to: Reference, source: Reference, count: ir.Expr, where: Place) -> None:
         """By way of a copy: the two may overlap."""
@@ -94,19 +96,19 @@ class Memory(Bits):
             raise MacahError(message, where, hint=hint, code="builtin-function")
         ctype = ArrayType(source.target.type, count.value)
         moved = Reference(Lvalue(Object("moved", ctype, where=where), ctype).element(ir.Const(0)))
-        self._each(count, where, lambda i: self._copy(moved, source, i, where))
-        self._each(count, where, lambda i: self._copy(to, moved, i, where))
+        self._each_element(count, where, lambda i: self._copy_element(moved, source, i, where))
+        self._each_element(count, where, lambda i: self._copy_element(to, moved, i, where))
 
-    def _fill(self, target: Lvalue, byte: ir.Expr, where: Place) -> None:
+    def _fill_bytes(self, target: Lvalue, byte: ir.Expr, where: Place) -> None:
         """Set all bytes of a value."""
         if target.const:
             raise MacahError("assignment of read-only location", where, code="read-only")
         match target.type:
             case StructType(kind="struct", members=members):
                 for member in members:
-                    self._fill(target.member(member), byte, where)
+                    self._fill_bytes(target.member(member), byte, where)
             case ArrayType(length=length):
-                self.for_each(length or 0, where, lambda i: self._fill(target.element(i), byte, where))
+                self.for_each(length or 0, where, lambda i: self._fill_bytes(target.element(i), byte, where))
             case Integer(size=8):
                 word = apply("mul", byte, ir.Const(0x01010101))
                 low, high = apply("zext32", word, bits=64), apply("zext32", word, bits=64)
@@ -115,12 +117,12 @@ class Memory(Bits):
             case Integer():
                 self.store(target, apply("mul", byte, ir.Const(0x01010101)), ctypes.UINT, where)
             case ctype:
-                raise self._unsupported("memset", ctype, where)
+                raise self._unsupported_block("memset", ctype, where)
 
-    def _compared(self, a: Reference, b: Reference, count: ir.Expr, where: Place) -> Value:
+    def _compared_blocks(self, a: Reference, b: Reference, count: ir.Expr, where: Place) -> Value:
         ctype = a.target.type
         if not isinstance(ctype, Integer):
-            raise self._unsupported("memcmp", ctype, where)
+            raise self._unsupported_block("memcmp", ctype, where)
         unsigned = {1: ctypes.UCHAR, 2: ctypes.USHORT, 4: ctypes.UINT}.get(ctype.size, ctypes.ULONG)
         result = self.variable("memcmp", 32, where)
         self.emit(ir.Assign(result, ir.Const(0), where))
@@ -128,7 +130,7 @@ class Memory(Bits):
         def compare(index: ir.Expr) -> None:
             words = []
             for block in (a, b):
-                value = self.load(self._at(block, index, where), where)
+                value = self.load(self._element_at(block, index, where), where)
                 assert isinstance(value, Rvalue), value
                 word = self.keep(convert(value.expr, ctype, unsigned), "word", where)
                 words.append(self.keep(self.swapped(word, unsigned, where), "word", where))
@@ -137,9 +139,9 @@ class Memory(Bits):
             found = apply("select", ir.Read(result), ir.Read(result), order)
             self.emit(ir.Assign(result, found, where))
 
-        self._each(count, where, compare)
+        self._each_element(count, where, compare)
         return Rvalue(ctypes.INT, ir.Read(result))
 
-    def _unsupported(self, name: str, ctype: CType, where: Place) -> MacahError:
+    def _unsupported_block(self, name: str, ctype: CType, where: Place) -> MacahError:
         message = f"'{name}' on elements of type '{ctype}' is not supported in a kernel"
         return MacahError(message, where, hint="use a loop", code="builtin-function")

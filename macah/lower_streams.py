@@ -81,7 +81,8 @@ class Streams(Expressions, Elements):
         words = tuple(part.word for part in parts)
         indirect = [part for part in parts if not part.direct]
         if worked is not None:
-            flag = self._flag(worked, where, fresh=bool(indirect))
+            own = self.storage.leaf(worked, where) if isinstance(worked.type, Integer) else None
+            flag = self._flag(worked, where, fresh=bool(indirect) or own in words)
             self.emit(ir.Receive(stream, index, words, flag, where=where))
             self._store_if(flag, indirect, where)
             self._set_worked(worked, flag, where)
