@@ -125,6 +125,7 @@ class Choices(Operators):
         where: Place,
     ) -> Reference:
         a, b = yes[1].target, no[1].target
+        self.tell_apart(a, b)
         if (
             a.object is not b.object
             or a.path != b.path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -53,6 +54,7 @@ class HostPointers:
         self.function = function
         self._resolving: set[Object] = set()
         kernels = (node for node in walk(function.body) if isinstance(node, KernelBlock))
+        self._declared = Counter(n.name for n in walk(function) if isinstance(n, c_ast.Decl))
         self._in_kernels = {id(node) for kernel in kernels for node in walk(kernel)}
 
     def elements(self, owner: Object) -> Iterator[tuple[Step, ...]]:
@@ -183,6 +185,9 @@ class HostPointers:
         match node:
             case c_ast.ID(name=name):
                 found = scope.find(name)
+                if self._declared[name] > 1:
+                    # Which one is meant depends on where it stands.
+                    return None
                 return HostTarget(found, ()) if isinstance(found, Object) and found.source else None
             case c_ast.StructRef(name=base, type=".", field=field):
                 return self._member(self._part(base, scope), field.name, node)

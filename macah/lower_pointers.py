@@ -14,7 +14,7 @@ from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructT
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, binary
 from macah.lower_base import Base
-from macah.lower_facts import Reconsider, key_of
+from macah.lower_facts import Key, Reconsider, key_of
 from macah.lower_host_pointers import HostPointers, HostTarget
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Object
@@ -90,6 +90,7 @@ class Pointers(Base):
 
     def _same(self, a: Reference, b: Reference, where: Place) -> ir.Expr:
         """Whether two pointers are equal."""
+        self.tell_apart(a.target, b.target)
         neither = apply("eq", apply("or", a.valid, b.valid), ir.FALSE)
         if a.target.object is not b.target.object and not (a.target.others or b.target.others):
             return neither
@@ -104,6 +105,7 @@ class Pointers(Base):
         if a.is_void or b.is_void:
             a, b = (self.pointer_as(p, Pointer(ctypes.UCHAR), where, cast=True) for p in (a, b))
         first, second = a.target, b.target
+        self.tell_apart(first, second)
         if first.object is not second.object or first.others or second.others:
             raise MacahError("the pointers do not point into the same array", where, code="pointer-arrays")
         if first.steps and second.steps and first.steps[:-1] == second.steps[:-1]:
@@ -160,13 +162,22 @@ class Pointers(Base):
         if self.storage.in_units(lvalue):
             return
         if self._is_formal(owner):
-            self.facts.expanded.update(id(function.definition) for function, _ in self.chain)
-            raise Reconsider
+            self._expand_all()
         if not can_be_raw(owner.type):
             message = f"'{owner.name}' of type '{owner.type}' cannot be looked at as another type in a kernel"
             hint = "copy its elements to an array of the other type"
             raise MacahError(message, where, hint=hint, code="unsupported-expression")
         self.facts.raw.add(key_of(owner))
+        raise Reconsider
+
+    def tell_apart(self, a: Lvalue, b: Lvalue) -> None:
+        """Make sure that two arrays that functions get are known, if they may be the same."""
+        if a.object is not b.object and (self._is_formal(a.object) or self._is_formal(b.object)):
+            self._expand_all()
+
+    def _expand_all(self) -> None:
+        """Expand the functions that are being lowered where they are called."""
+        self.facts.expanded.update(id(function.definition) for function, _ in self.chain)
         raise Reconsider
 
     def _is_formal(self, owner: Object) -> bool:
@@ -222,8 +233,10 @@ class Pointers(Base):
         elif bound is None:
             self.only_null.add(key)
 
-    def _learn(self, facts: set[tuple[str, Place | None]], pointer: Lvalue) -> None:
-        facts.add(key_of(pointer.object))
+    def _learn(self, facts: set[Key], pointer: Lvalue) -> None:
+        key = key_of(pointer.object)
+        assert key not in facts, pointer
+        facts.add(key)
         raise Reconsider
 
     def _bind_first(
@@ -289,6 +302,7 @@ class Pointers(Base):
     def _repoint(self, target: Lvalue, old: Lvalue, new: Lvalue, where: Place) -> None:
         """Makes a pointer point to another place of its array."""
         name = target.object.name
+        self.tell_apart(old, new)
         if old.object is new.object and key_of(target.object) in self.facts.loose:
             new = _in_bytes(new)
         if old.object is not new.object or _skeleton(old) != _skeleton(new) or old.type != new.type:
@@ -342,7 +356,7 @@ class Pointers(Base):
         nullable = key_of(pointer.object) in self.facts.nullable
         key = _pointer_key(pointer)
         assert key is not None
-        flag = self.flags_of_null.get(key) if nullable else None
+        flag = self.flags_of_null.get(key) or self.flag(f"{owner.name} is set", where) if nullable else None
         assert isinstance(pointer.type, Pointer)
         const = owner.const or pointer.type.const
         self.pointers[key] = Pointee(replace(target, type=target.whole, const=const), flag)
