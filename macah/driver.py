@@ -22,7 +22,7 @@ from .choose import choose
 from .diagnostic import MacahError, Note, Place
 from .diff_modes import diff_modes
 from .explain import explain
-from .gcc_flags import dependencies, for_runtime, notes
+from .gcc_flags import dependencies, for_runtime, keeps_columns, notes
 from .ir import Kernel
 from .lint import warnings
 from .lower import lower
@@ -274,11 +274,11 @@ def _build(
     """Compiles the whole program to an executable in `directory`."""
     sources = [str(source) for source in RUNTIME_SOURCES]
     if options.mode == "c" or not program.kernels:
-        translation = translate(program, adpc, columns=True)
+        translation = translate(program, adpc, columns=keeps_columns(options.cc))
     else:
         kernels = _compile_kernels(program, adpc, options, stages)
         hosted = [HostKernel(k.site, k.kernel, k.dfg) for k in kernels]
-        translation = translate(program, adpc, hosted, columns=True)
+        translation = translate(program, adpc, hosted, columns=keeps_columns(options.cc))
         with stages("build the simulation"):
             try:
                 image = build_image([k.design for k in kernels], directory, compiler())

@@ -68,6 +68,11 @@ def notes(cc: Sequence[str], output: Path | None, source: Path) -> tuple[str, ..
     return ("-dumpdir", f"{folder}/", "-dumpbase", source.name, "-dumpbase-ext", source.suffix)
 
 
+def keeps_columns(cc: Sequence[str]) -> bool:
+    """Whether line markers may stand inside the arguments of macros, which -pedantic warns of."""
+    return not any(flag.startswith("-pedantic") for flag in cc)
+
+
 def for_runtime(link: Sequence[str]) -> list[str]:
     """The flags for linking, and for the runtime that is compiled then: its coverage is of no interest."""
     kept = [flag for flag in link if flag not in _COVERAGE]

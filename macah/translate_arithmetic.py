@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from macah.translate_walk import Translator
 
 _NAMES = {"/": "macah_div", "%": "macah_rem", "<<": "macah_shl", ">>": "macah_shr"}
-_LARGEST_SHIFT = 31
 
 
 def kernel_functions(program: Program) -> frozenset[str]:
@@ -61,13 +61,21 @@ def translate_operation(translator: Translator, node: Any) -> None:
 
 
 def _is_harmless(translator: Translator, name: str, left: Any, right: Any) -> bool:
+    """Whether the right operand is a constant with which nothing can go wrong."""
     if not is_constant(translator, right):
         return False
     value = _value(right)
     if name in ("macah_shl", "macah_shr"):
         # Where all is constant, C may want a constant: in a table's initializer, say.
-        return is_constant(translator, left) or value is not None and 0 <= value <= _LARGEST_SHIFT
+        known = value is not None and 0 <= value < _width(translator.scopes.type_of(left))
+        return is_constant(translator, left) or known
     return value != 0
+
+
+def _width(kind: Any) -> int:
+    """The number of bits that a value of a type has for certain."""
+    names = kind.names if isinstance(kind, c_ast.IdentifierType) else ()
+    return 64 if "long" in names and struct.calcsize("l") == 8 or names.count("long") == 2 else 32
 
 
 def _value(node: Any) -> int | None:

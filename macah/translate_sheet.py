@@ -129,7 +129,7 @@ class _Writer:
         if begins.startswith("\n"):
             line, indent, text = line + 1, "", begins[1:]
         new_line = "\n" if here.indent else ""
-        return f"{new_line}# {line} {place.file}\n{indent}{text}"
+        return f"{new_line}#line {line} {place.file}\n{indent}{text}"
 
 
 def outermost(edits: Iterable[Edit]) -> Iterator[Edit]:

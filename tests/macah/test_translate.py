@@ -137,7 +137,7 @@ const int N = ADPC(2, 9), k = 5;
 @pytest.mark.parametrize(("macah", "c"), pairs(DECLARATIONS))
 def test_declarations(macah: str, c: str) -> None:
     text = translated(f"enum e {{ A }}; {macah}\n")
-    assert text.split('# 1 "program.macah"\n')[1] == f"enum e {{ A }}; {c}\n"
+    assert text.split('#line 1 "program.macah"\n')[1] == f"enum e {{ A }}; {c}\n"
 
 
 def test_element_types_of_several_lines() -> None:

@@ -19,10 +19,10 @@ PROGRAMS = sorted(
     for folder in ("examples", "tests/cases/programs", "tests/cases/translate")
     for path in (ROOT / folder).glob("*.macah")
 )
-# Every line that may change has one of these, or uses a macro of mixtures.macah that has.
+# Every line that may change has one of these, uses a macro of mixtures.macah that has, or ends a kernel block.
 CONSTRUCT = re.compile(
     r"stream|<!|<\?|\bkernel\b|\bFOR\b|\bADPC\b|\bEXPECT\b|\bmem_(reader|writer)_|\^\]|\[\^|<<|>>|[/%]"
-    r"|\b(min|max|abs)\b|\bGET\(|\bNEXT\(|^#pragma macah|^    3};"
+    r"|\b(min|max|abs)\b|\bGET\(|\bNEXT\(|^#pragma macah|^    3};|^ *}$"
 )
 
 
@@ -74,7 +74,7 @@ def own_text(tmp_path: Path, text: str, **others: str) -> str:
     )
     done = subprocess.run(f"{command} p.c", shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return translation.text.split(f'# 1 "{source}"\n', 1)[1]
+    return translation.text.split(f'#line 1 "{source}"\n', 1)[1]
 
 
 def test_comments_inside_constructs_stay(tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_headers_with_constructs_are_pasted(tmp_path: Path) -> None:
     )
     assert text.splitlines() == [
         '#include "plain.h"',
-        f'# 1 "{tmp_path}/macah.h"',
+        f'#line 1 "{tmp_path}/macah.h"',
         "// #pragma once",
         "/* pipes */",
         "typedef MACAH_STREAM(int) pipe;",
-        f'# 3 "{tmp_path}/p.macah"',
+        f'#line 3 "{tmp_path}/p.macah"',
         "#include <stddef.h>",
         "void f(pipe p) { macah_send(p, SOME); }",
     ]
