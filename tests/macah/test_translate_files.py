@@ -19,7 +19,7 @@ PROGRAMS = sorted(
     for folder in ("examples", "tests/cases/programs", "tests/cases/translate")
     for path in (ROOT / folder).glob("*.macah")
 )
-# Every line that may change has one of these, uses a macro of mixtures.macah that has, or ends a kernel block.
+# Lines that may change: those with constructs, or with macros that have them, and ends of kernel blocks.
 CONSTRUCT = re.compile(
     r"stream|<!|<\?|\bkernel\b|\bFOR\b|\bADPC\b|\bEXPECT\b|\bmem_(reader|writer)_|\^\]|\[\^|<<|>>|[/%]"
     r"|\b(min|max|abs)\b|\bGET\(|\bNEXT\(|^#pragma macah|^    3};|^ *}$"
