@@ -1,0 +1,217 @@
+"""Addresses: arithmetic on pointers, comparisons, and conversions to pointers of other types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from macah import ctypes, ir
+from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, compatible, size_of
+from macah.diagnostic import MacahError, Place
+from macah.lower_arithmetic import apply, binary
+from macah.lower_base import Base
+from macah.lower_facts import Reconsider, key_of
+from macah.lower_layout import scalar_leaves
+from macah.lower_scope import Object
+from macah.lower_storage import Lvalue, Reference, Rvalue, Value, unresolved
+from macah.lower_units import As, Position, number, position, times, total
+
+_RELATIONS = {"<", "<=", ">", ">="}
+
+
+class Addresses(Base):
+    """Values of pointers."""
+
+    def advanced(self, pointer: Reference, by: ir.Expr, where: Place) -> Reference:
+        """`pointer + by`."""
+        if by == ir.Const(0):
+            return pointer
+        if pointer.target.others:
+            others = tuple((c, self._moved(other, by, where)) for c, other in pointer.target.others)
+            main = self._moved(replace(pointer.target, others=()), by, where)
+            return replace(pointer, target=replace(main, others=others))
+        return replace(pointer, target=self._moved(pointer.target, by, where))
+
+    def _moved(self, target: Lvalue, by: ir.Expr, where: Place) -> Lvalue:
+        *before, last = target.steps or ("",)
+        if isinstance(last, str | As):
+            owner = target.object
+            if owner.source is not None and owner.source.startswith("(*"):
+                raise unresolved(owner.name, target.type, where)
+            raise MacahError(
+                f"pointer to '{owner.name}' does not point into an array", where, code="unresolved-pointer"
+            )
+        index = by if last == ir.Const(0) else apply("add", last, by)
+        return replace(target, steps=(*before, index))
+
+    def kept(self, target: Lvalue, name: str, where: Place) -> Lvalue:
+        """What a pointer points to now, whatever is assigned later."""
+        steps = tuple(s if isinstance(s, str | As) else self.keep(s, name, where) for s in target.steps)
+        others = tuple((c, self.kept(other, name, where)) for c, other in target.others)
+        return replace(target, steps=steps, others=others)
+
+    # --- Comparisons
+
+    def pointer_binary(self, op: str, left: Value, right: Value, where: Place) -> Value | None:
+        """`left op right` if one of them is a pointer and the operator takes it, else None."""
+        match left, right:
+            case Reference(is_void=True), Rvalue(type=Integer()) if op in "+-":
+                # GNU C moves it by bytes.
+                moved = self.pointer_as(left, Pointer(ctypes.UCHAR), where, cast=True)
+                result = self.pointer_binary(op, moved, right, where)
+                assert isinstance(result, Reference)
+                return replace(result, is_void=True)
+            case Reference(), Rvalue(type=Integer()) if op in "+-":
+                by = apply("trunc", right.expr) if right.expr.bits == 64 else right.expr
+                return self.advanced(left, apply("neg", by) if op == "-" else by, where)
+            case Rvalue(type=Integer()), Reference() if op == "+":
+                return self.pointer_binary(op, right, left, where)
+            case Reference(), Reference() if op == "-":
+                first, second = self._places(left, right, where)
+                difference = first if second == ir.Const(0) else apply("sub", first, second)
+                return Rvalue(ctypes.LONG, apply("sext32", difference, bits=64))
+            case Reference(), Reference() if op in _RELATIONS:
+                expr, ctype = binary(op, *_pair(self._places(left, right, where)))
+                return Rvalue(ctype, expr)
+            case Reference(), Reference() if op in {"==", "!="}:
+                return _truth(self._same(left, right, where), op)
+            case (Reference() as pointer, Rvalue(expr=ir.Const(0))) | (
+                Rvalue(expr=ir.Const(0)),
+                Reference() as pointer,
+            ) if op in {"==", "!="}:
+                return _truth(apply("eq", pointer.valid, ir.FALSE), op)
+        return None
+
+    def _same(self, a: Reference, b: Reference, where: Place) -> ir.Expr:
+        """Whether two pointers are equal."""
+        self.tell_apart(a.target, b.target)
+        neither = apply("eq", apply("or", a.valid, b.valid), ir.FALSE)
+        if a.target.object is not b.target.object and not (a.target.others or b.target.others):
+            return neither
+        equal = apply("eq", *self._places(a, b, where))
+        if a.valid == ir.TRUE and b.valid == ir.TRUE:
+            return equal
+        both = apply("and", a.valid, b.valid)
+        return apply("or", apply("and", both, equal), neither)
+
+    def _places(self, a: Reference, b: Reference, where: Place) -> tuple[ir.Expr, ir.Expr]:
+        """The places of two pointers in one array, as numbers of elements from some common place."""
+        if a.is_void or b.is_void:
+            a, b = (self.pointer_as(p, Pointer(ctypes.UCHAR), where, cast=True) for p in (a, b))
+        first, second = a.target, b.target
+        self.tell_apart(first, second)
+        if first.object is not second.object or first.others or second.others:
+            raise MacahError("the pointers do not point into the same array", where, code="pointer-arrays")
+        if first.steps and second.steps and first.steps[:-1] == second.steps[:-1]:
+            x, y = first.steps[-1], second.steps[-1]
+            if not isinstance(x, str | As) and not isinstance(y, str | As):
+                return x, y
+        p, q = (position(v.object.type, v.steps) for v in (first, second))
+        terms = (*p.terms, *((expr, -factor) for expr, factor in q.terms if (expr, factor) not in p.terms))
+        terms = tuple(t for t in terms if t not in q.terms or t not in p.terms)
+        distance = Position(p.start - q.start, terms)
+        size = size_of(first.type) or 1
+        elements = distance.divided_by(size)
+        if elements is None:
+            in_bytes = total([*(times(e, f) for e, f in distance.terms), number(distance.start)])
+            elements = apply("sdiv", in_bytes, number(size))
+        return elements, ir.Const(0)
+
+    # --- Conversions
+
+    def pointer_as(self, value: Reference, wanted: Pointer, where: Place, cast: bool = False) -> Reference:
+        """A pointer converted to another pointer type, by a cast or to and from `void *`."""
+        target = wanted.target
+        if target == ctypes.VOID:
+            return replace(value, is_void=True)
+        if compatible(target, value.target.type):
+            return replace(value, is_void=False)
+        if not cast and not value.is_void:
+            message = f"incompatible pointer types: '{wanted}' from '{value.type}'"
+            raise MacahError(message, where, code="incompatible-types")
+        return replace(value, target=self._seen_as(value.target, target, where), is_void=False)
+
+    def _seen_as(self, lvalue: Lvalue, ctype: CType, where: Place) -> Lvalue:
+        """What a pointer points to, as a value of another type."""
+        steps = lvalue.steps
+        if len(steps) > 1 and isinstance(steps[-2], As) and steps[-1] == ir.Const(0):
+            # Cast back.
+            before = replace(lvalue, steps=steps[:-2])
+            if compatible(before.whole, ctype):
+                return replace(before, type=ctype)
+        if lvalue.others:
+            raise different(lvalue.object.name, where)
+        both = isinstance(ctype, Integer) and isinstance(lvalue.type, Integer)
+        if both and size_of(ctype) == size_of(lvalue.type):
+            return replace(lvalue, type=ctype)
+        if isinstance(ctype, Pointer | StreamType) or size_of(ctype) is None:
+            message = f"a conversion of '{lvalue.type} *' to '{Pointer(ctype)}' is not supported in a kernel"
+            raise MacahError(message, where, code="unsupported-expression")
+        self.need_bytes(lvalue, where)
+        return lvalue.viewed(ctype)
+
+    def need_bytes(self, lvalue: Lvalue, where: Place) -> None:
+        """Make sure that a variable is kept so that it can be read as another type."""
+        owner = lvalue.object
+        if self.storage.in_units(lvalue):
+            return
+        if self._is_formal(owner):
+            self._expand_all()
+        if not can_be_raw(owner.type):
+            message = f"'{owner.name}' of type '{owner.type}' cannot be looked at as another type in a kernel"
+            hint = "copy its elements to an array of the other type"
+            raise MacahError(message, where, hint=hint, code="unsupported-expression")
+        self.facts.raw.add(key_of(owner))
+        raise Reconsider
+
+    def tell_apart(self, a: Lvalue, b: Lvalue) -> None:
+        """Make sure that two arrays that functions get are known, if they may be the same."""
+        if a.object is not b.object and (self._is_formal(a.object) or self._is_formal(b.object)):
+            self._expand_all()
+
+    def _expand_all(self) -> None:
+        """Expand the functions that are being lowered where they are called."""
+        self.facts.expanded.update(id(function.definition) for function, _ in self.chain)
+        raise Reconsider
+
+    def _is_formal(self, owner: Object) -> bool:
+        """Whether a variable stands for whatever array a function gets."""
+        return isinstance(owner.type, ArrayType) and owner.type.length is None
+
+    def address(self, target: Lvalue, where: Place) -> Reference:
+        """`&target`; the address of the very first element of an array of arrays leads through all of it."""
+        outer = target
+        depth = 0
+        while outer.steps and outer.steps[-1] == ir.Const(0):
+            outer = replace(outer, steps=outer.steps[:-1])
+            depth += 1
+        is_first = depth > 1 and isinstance(target.type, Integer) and not self._is_formal(target.object)
+        if is_first and not target.others and can_be_raw(target.object.type):
+            self.need_bytes(target, where)
+            return Reference(replace(outer, type=outer.whole).viewed(target.type))
+        return Reference(target)
+
+
+def can_be_raw(ctype: CType) -> bool:
+    """Whether a variable can be kept as bytes."""
+    inner = ctype
+    while isinstance(inner, ArrayType):
+        if inner.shiftable:
+            return False
+        inner = inner.element
+    leaves = (leaf for _, leaf, _ in scalar_leaves(inner))
+    return size_of(ctype) is not None and not any(isinstance(t, Pointer | StreamType) for t in leaves)
+
+
+def _pair(places: tuple[ir.Expr, ir.Expr]) -> tuple[ir.Expr, Integer, ir.Expr, Integer]:
+    return places[0], ctypes.INT, places[1], ctypes.INT
+
+
+def _truth(equal: ir.Expr, op: str) -> Rvalue:
+    return Rvalue(ctypes.INT, equal if op == "==" else apply("eq", equal, ir.FALSE))
+
+
+def different(name: str, where: Place, before: str = "", now: str = "") -> MacahError:
+    message = f"pointer '{name}' points into '{before}' and into '{now}'"
+    if not now:
+        message = f"pointers into different arrays, as '{name}', cannot be cast in a kernel"
+    return MacahError(message, where, hint="use one pointer for each array", code="pointer-arrays")
