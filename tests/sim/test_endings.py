@@ -17,9 +17,16 @@ from sim_kernels import build, pass_on
 T = TypeVar("T")
 
 HOST = """
+#include <pthread.h>
 #include <unistd.h>
+static void *wait_for_signals(void *unused) {
+  for (;;) pause();
+  return unused;
+}
 int main(int argc, char **argv) {
   (void)argv;
+  pthread_t thread; /* without it, this would be a deadlock, which is stopped */
+  pthread_create(&thread, NULL, wait_for_signals, NULL);
   macah_stream *in = CREATE(4, 4), *out = CREATE(4, 4);
   int x = 5;
   SEND(in, &x);
@@ -128,7 +135,7 @@ def test_a_stalled_kernel_takes_no_processor_time(stuck: Path) -> None:
         return int(fields[11]) + int(fields[12])
 
     with started(stuck) as (host, simulator):
-        time.sleep(1)
+        time.sleep(2)
         before = ticks(simulator)
         time.sleep(0.5)
         assert ticks(simulator) - before <= 1
@@ -149,3 +156,9 @@ def test_a_simulator_that_cannot_start_ends_the_program_with_one_message(tmp_pat
         "macah: the simulator of kernel 'pass_on' ended unexpectedly; its last words:",
         f"cannot run {'x' * len(command)}: No such file or directory",
     ]
+
+
+def test_a_deadlock_leaves_nothing(tmp_path: Path) -> None:
+    host = HOST.replace("pthread_create(", "(void)thread; if (0) pthread_create(")
+    with started(build(host, [pass_on()], tmp_path)) as (program, _):
+        assert program.wait(20) == -signal.SIGABRT
