@@ -53,6 +53,10 @@ class Choices(Operators):
                 ctype = ctypes.common_type(a, b)
                 first, second = convert(yes.expr, a, ctype), convert(no.expr, b, ctype)
                 return Rvalue(ctype, self._chosen(condition, then, first, orelse, second, where))
+            case Lvalue(type=ctypes.StreamType()), Lvalue(type=ctypes.StreamType()):
+                hint = "use 'if' around the operations, or index an array of streams"
+                message = "a kernel cannot choose a stream with '?:'"
+                raise MacahError(message, where, hint=hint, code="stream-handle")
             case Lvalue(), Lvalue() if compatible(yes.type, no.type):
                 return self._chosen_struct(condition, (then, yes), (orelse, no), where)
             case Reference(), Reference():

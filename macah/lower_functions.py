@@ -42,9 +42,9 @@ class Functions(Parameters):
         self._refuse_recursion(function, where)
         parameters = self.parameters(function)
         if function.type.variadic:
-            raise MacahError(
-                f"'{function.name}' takes a variable number of arguments", where, code="function-parameters"
-            )
+            message = f"'{function.name}' takes a variable number of arguments, which a kernel cannot pass"
+            hint = "give it a fixed number of parameters, or pass an array"
+            raise MacahError(message, where, hint=hint, code="function-parameters")
         check_count(function.name, len(arguments), len(parameters), where)
         values = [
             self.passed(self.rvalue(argument), parameter, number, function, place_of(argument))

@@ -46,8 +46,11 @@ class Operators(Lvalues):
         if result is not None:
             return result
         message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
-        sending = op == "<" and isinstance(left.type, ctypes.StreamType)
-        hint = "a send is 's <! x;', with nothing between '<' and '!'" if sending else ""
+        hint = ""
+        if isinstance(left.type, ctypes.StreamType):
+            hint = "stream handles are compared outside the kernel block, into an int"
+            if op == "<":
+                hint = "a send is 's <! x;', with nothing between '<' and '!'"
         raise MacahError(message, where, hint=hint, code="invalid-operands")
 
     def unary(self, node: Any, wanted: bool) -> Value:
