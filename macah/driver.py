@@ -40,6 +40,7 @@ from .toolchain import check_output, compiler, run_compiler, workspace, write_wh
 from .translate import HostKernel, to_c, to_host_c, translate
 from .translate_prelude import LANGUAGE
 
+
 # The values of pseudo-constants.
 Adpc = dict[str, int]
 
@@ -302,7 +303,7 @@ def _build(
         )
         messages.compiler(said)
         # The runtime is ours: the user's warnings are not for it.
-        debug = [flag for flag in options.cc if flag.startswith("-g")]
+        debug = [flag for flag in options.cc if flag.startswith(("-g", "-fsanitize=thread"))]
         libraries = [*RUNTIME_FLAGS, *for_runtime(options.link)]
         said = run_compiler(
             [*LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],

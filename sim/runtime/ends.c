@@ -27,7 +27,6 @@ __attribute__((constructor(101))) static void prepare(void) {
 }
 
 void macah_fence(void) {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (has_barrier) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 

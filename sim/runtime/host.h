@@ -58,7 +58,7 @@ struct macah_thread {
 void macah_take(macah_stream *, struct macah_end *);
 /* No thread will use the end without its lock again. */
 void macah_disown(struct macah_end *);
-/* All that the other threads of the program wrote before is visible to the caller, and the other way round. */
+/* All that owners of ends wrote before is visible to the caller, and the other way round. */
 void macah_fence(void);
 
 /* threads.c. The number of the calling thread, which is known to the others from now on. */
