@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from macah import ctypes
 from macah.ctypes import ArrayType, CType, Floating, Integer, StructType
 from macah.diagnostic import MacahError
-from macah.lower_declarations import Declarations
 
 if TYPE_CHECKING:
     from macah.translate_walk import Translator
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def element_layout(translator: Translator, node: Any, within: Any, of_stream: bool = False) -> str:
     """The layout of the type that `node` names in the function `within`, or of that stream type's elements,
     as a string literal of C."""
-    declarations = Declarations(translator.source.program.unit, translator.adpc)
+    declarations = translator.declarations
     try:
         scope = declarations.file if within is None else declarations.scope_at(within, node)
         ctype, _ = declarations.read_type(node, scope)

@@ -70,7 +70,11 @@ class Source:
 
     def edited(self, span: Span) -> str:
         """The text of a span on one line, with the edits noted inside it so far."""
-        inside = [e for e in self.edits if span[0] <= e.span[0] and e.span[1] <= span[1]]
+        inside = [
+            Edit((s, e), "".join(new), side)
+            for (s, e, side), new in self._edits.items()
+            if span[0] <= s and e <= span[1]
+        ]
         out, at = "", span[0]
         for edit in outermost(inside):
             out, at = out + self.text[at : edit.span[0]] + edit.text, edit.span[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, NoReturn
 
 from pycparser import c_ast
@@ -102,6 +103,11 @@ class Translator:
                 self.source.around((tokens[0].start, tokens[-1].end), "(", ")")
                 return
 
+    @cached_property
+    def declarations(self) -> Declarations:
+        """The declarations of the program, as lowering sees them."""
+        return Declarations(self.source.program.unit, self.adpc)
+
     def layout(self, node: Any, of_stream: bool = False) -> str:
         """A type's layout, for the runtime; or that of a stream type's elements, at file scope."""
         inside = isinstance(self._within, c_ast.FuncDef) and not of_stream
@@ -109,7 +115,7 @@ class Translator:
 
     def constant(self, node: Any, declared: Any) -> int:
         """The value of the constant expression `node`, which gives what `declared` declares its value."""
-        declarations = Declarations(self.source.program.unit, self.adpc)
+        declarations = self.declarations
         inside = isinstance(self._within, c_ast.FuncDef)
         scope = declarations.scope_at(self._within, declared) if inside else declarations.file
         return declarations.constant(node, scope, declared.name)

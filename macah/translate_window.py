@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Smaller arrays are moved with a few instructions.
 _LARGE = 64
+# Twice the room of larger ones might be more than the stack has.
+_TOO_LARGE = 1 << 16
 
 
 def windows_of(translator: Translator, function: Any) -> frozenset[str]:
@@ -71,7 +73,7 @@ def _strike_out(node: Any, found: dict[str, Any]) -> None:
 def _slides(translator: Translator, node: Any) -> bool:
     """Edit the declaration of an array, if it is large and its text is as expected."""
     try:
-        if translator.constant(node.type.dim, node) < _LARGE:
+        if not _LARGE <= translator.constant(node.type.dim, node) <= _TOO_LARGE:
             return False
     except MacahError:
         return False

@@ -33,7 +33,7 @@
 #define macah_expect_value(value, likelihood)                                             \
   __extension__({                                                                         \
     __auto_type macah_v = (value);                                                        \
-    __builtin_expect_with_probability(!!macah_v, 1, (likelihood)) ? macah_v : 0 * macah_v; \
+    __builtin_expect_with_probability(!!macah_v, 1, (likelihood)) ? macah_v : (__typeof__(macah_v))0; \
   })
 
 /* Division by zero gives -1, all ones, and leaves the dividend; by -1, the quotient wraps. */
