@@ -7,6 +7,7 @@ aligning the words of the two lines. What a macro expanded to is placed where th
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -52,11 +53,17 @@ def place_at(coord: Any) -> Place:
     first = columns.get(coord.start - begin + 1)
     if first is None:
         return Place(coord.file, coord.line, column)
-    end = first.end
-    for at, word in columns.items():
-        if coord.start - begin < at <= coord.end - begin:
-            end = max(end, word.end)
+    # Words keep their order, so the last one ends where all of them do.
+    starts = _starts(line, line if source is None else source)
+    at = starts[bisect_right(starts, max(coord.end, coord.start + 1) - begin) - 1]
+    end = max(first.end, columns[at].end)
     return Place(coord.file, coord.line, first.begin, first.begin, end, first.macro)
+
+
+@lru_cache(maxsize=4096)
+def _starts(line: str, source: str) -> tuple[int, ...]:
+    """The columns of the words of a preprocessed line, in their order."""
+    return tuple(sorted(_aligned(line, source)))
 
 
 def _source_line(file: str, line: int) -> str | None:

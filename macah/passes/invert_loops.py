@@ -80,11 +80,15 @@ def _forget(known: _Known, variables: Iterable[Variable]) -> None:
 
 def _constant(expr: Expr, known: _Known) -> Const | None:
     """The value of an expression, if it follows from constants."""
-    match replace_reads(expr, known):
+    return _value(replace_reads(expr, known))
+
+
+def _value(expr: Expr) -> Const | None:
+    match expr:
         case Const() as value:
             return value
         case Apply(op, args, bits):
-            values = [_constant(arg, {}) for arg in args]
+            values = [_value(arg) for arg in args]
             if any(value is None for value in values):
                 return None
             width = args[0].bits if op in COMPARISONS or op in CONVERSIONS else bits

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from macah.diagnostic import MacahError
-from macah.program import parse_program, read_program
+from macah.program import parse_program, place_of, read_program, walk
 from macah.translate import to_c
 
 CASES = sorted((Path(__file__).parent.parent / "cases" / "syntax").glob("*.c"))
@@ -162,3 +163,25 @@ def test_a_kernel_cannot_be_in_a_nested_function() -> None:
     text = "int f(void) { int g(int x) { kernel { x++; } return x; } return g(1); }"
     with pytest.raises(MacahError, match="a kernel block in a nested function"):
         parse_program(text, Path("plain.c"))
+
+
+def test_long_lines_take_no_longer_than_their_length() -> None:
+    def steps(terms: int) -> int:
+        """Roughly what it takes to place every operand of a sum on one line."""
+        counted = 0
+
+        def count(frame: object, event: str, argument: object) -> None:
+            nonlocal counted
+            counted += event in ("call", "c_call")
+
+        program = parse_program(f"int x = {' + '.join(['1'] * terms)};", Path("long.c"))
+        [declaration] = program.unit.ext
+        sys.setprofile(count)
+        try:
+            for node in walk(declaration.init):
+                place_of(node)
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert steps(800) < 3 * steps(400)
