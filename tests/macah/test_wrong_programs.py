@@ -57,7 +57,7 @@ def test_an_unclosed_block_is_the_one_that_the_indentation_tells() -> None:
 
 def test_unclosed_strings_and_characters_are_told_where_they_begin(tmp_path: Path) -> None:
     path = tmp_path / "t.macah"
-    path.write_text('const char *a = "abc;\nconst char b = \'b;\nint c = 3;\nint d = c c;\n')
+    path.write_text("const char *a = \"abc;\nconst char b = 'b;\nint c = 3;\nint d = c c;\n")
     found = [(str(d.where).removeprefix(f"{path}:"), text_of(d)) for d in found_in(path)]
     assert found == [
         ("1:17", 'missing terminating " character [unterminated]'),
