@@ -40,7 +40,6 @@ from .toolchain import check_output, compiler, run_compiler, workspace, write_wh
 from .translate import HostKernel, to_c, to_host_c, translate
 from .translate_prelude import LANGUAGE
 
-
 # The values of pseudo-constants.
 Adpc = dict[str, int]
 
