@@ -6,7 +6,7 @@ All ways run in one process, in turns, so that they suffer the same disturbances
 counts. The ring written by hand is what a C programmer would write for one sender and one receiver: indices
 in cache lines of their own, each side with a copy of the other's, waiting by looking again. `words` are sent
 and received one by one by the runtime's macros, as in translated programs; `blocks` as in loops that
-macah/translate_batch.py finds (below a depth of 32, these go one by one too). Ratios are speeds relative to
+macah/translate_batch.py finds (below a depth of 8, these go one by one too). Ratios are speeds relative to
 the ring's; more is better.
 """
 
