@@ -35,6 +35,12 @@ class GnuC(Declarations):
         spec: dict[str, Any] = {"type": result, **{kind: [] for kind in others}}
         return [self._spanned(self._parse_function_definition(spec, declarator), start)]
 
+    def _parse_function_definition(self, spec: Any, decl: Any) -> Any:
+        if not isinstance(decl, c_ast.FuncDecl):
+            # A body behind what is no function, such as `int a[3] { … }`.
+            self._unexpected("';'")
+        return super()._parse_function_definition(spec, decl)
+
     def _at_old_function(self) -> bool:
         """Whether `f(a, b) int a, b; { … }` follows, which gives an `int` without saying so."""
         if self._peek_type() != "ID" or self._peek_type(2) != "LPAREN":

@@ -152,7 +152,14 @@ def test_headers_of_the_system_are_left_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["int x[] = { 1 ... 3 };", "int f(void) { return &&; }", "goto *p;", "__label__ a;"]
+    "text",
+    [
+        "int x[] = { 1 ... 3 };",
+        "int f(void) { return &&; }",
+        "goto *p;",
+        "__label__ a;",
+        "int a[3] { return 0; }",
+    ],
 )
 def test_pieces_of_the_extensions_elsewhere_are_refused(text: str) -> None:
     with pytest.raises(MacahError):
