@@ -8,8 +8,9 @@ import shlex
 from macah.program import Program
 from sim.cosim import RUNTIME, RUNTIME_SOURCES
 
-# What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels.
-LANGUAGE = ("-std=gnu11", "-fwrapv", "-pthread")
+# What the translated C needs: GNU C for typeof, and Macah's rule that signed overflow wraps in kernels. And what is
+# looked at through a pointer of another type has the same bytes in every mode.
+LANGUAGE = ("-std=gnu11", "-fwrapv", "-fno-strict-aliasing", "-pthread")
 DEFINED = "#define __MACAH__ 1\n"
 
 # A variable is often assigned by receives alone, which leave it as it is only where the stream has ended.
