@@ -8,8 +8,8 @@ import shlex
 from macah.program import Program
 from sim.cosim import RUNTIME, RUNTIME_SOURCES
 
-# What the translated C needs: GNU C for typeof, Macah's rule that signed overflow wraps in kernels, and the same
-# bytes in every mode for what is looked at through a pointer of another type.
+# What the translated C needs: GNU C for typeof, Macah's rule that signed overflow wraps in kernels, and the
+# same bytes in every mode for what is looked at through a pointer of another type.
 LANGUAGE = ("-std=gnu11", "-fwrapv", "-fno-strict-aliasing", "-pthread")
 DEFINED = "#define __MACAH__ 1\n"
 
