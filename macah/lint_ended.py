@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from pycparser import c_ast
@@ -16,7 +17,9 @@ _HINT = "use 'w :: x <? s', and where 'w' is 0 leave the loop if pstream_ended(s
 
 
 def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
-    """`for (x <? s; !pstream_ended(s); x <? s)`, and `while (!pstream_ended(s)) { x <? s; … }`."""
+    """`for (x <? s; !pstream_ended(s); x <? s)`, `x <? s; if (pstream_ended(s)) break;` in a loop, and
+    `while (!pstream_ended(s)) { x <? s; … }`.
+    """
     for node in walk(program.unit):
         match node:
             case c_ast.For(init=Receive(worked=None) as first, next=Receive(worked=None)):
@@ -28,6 +31,10 @@ def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
                     asked = _asked(node.cond, first.stream, names)
                     if asked is not None and not _asks_again(body, first.stream, names):
                         yield _stale(asked, first)
+            case c_ast.Compound(block_items=[*items]):
+                for before, behind in pairwise(items):
+                    if (asked := _left(before, behind, names)) is not None:
+                        yield _lost(asked, before)
 
 
 def _lost(asked: Any, first: Receive) -> Diagnostic:
@@ -58,6 +65,20 @@ def _asked(condition: Any, stream: Any, names: Names) -> Any:
         case c_ast.UnaryOp(op="!", expr=call) if callee(call) == "pstream_ended" and arguments(call):
             return call if names.key(arguments(call)[0]) == names.key(stream) else None
     return None
+
+
+def _left(before: Any, behind: Any, names: Names) -> Any:
+    """The question in `before`, a receive, and `behind`, which leaves at the end of its stream."""
+    match before, behind:
+        case Receive(worked=None), c_ast.If(iftrue=branch) if _leaves(branch):
+            return _asked(c_ast.UnaryOp("!", behind.cond), before.stream, names)
+    return None
+
+
+def _leaves(branch: Any) -> bool:
+    while isinstance(branch, c_ast.Compound) and len(branch.block_items or ()) == 1:
+        branch = branch.block_items[0]
+    return isinstance(branch, c_ast.Break | c_ast.Return | c_ast.Goto)
 
 
 def _asks_again(body: Any, stream: Any, names: Names) -> bool:
