@@ -70,7 +70,12 @@ def unclosed(tokens: Sequence[MacahToken]) -> MacahToken | None:
             indent, line = token.column, token.lineno
         if token.type in _CLOSED_BY:
             open_brackets.append((token, indent))
-        elif open_brackets and token.type == _CLOSED_BY[open_brackets[-1][0].type]:
+            continue
+        if token.type == "RBRACE" and any(opened.type == "LBRACE" for opened, _ in open_brackets):
+            # Parentheses that are still open do not reach beyond their block.
+            while open_brackets[-1][0].type != "LBRACE":
+                open_brackets.pop()
+        if open_brackets and token.type == _CLOSED_BY[open_brackets[-1][0].type]:
             opened, column = open_brackets.pop()
             if token.type == "RBRACE" and first and token.column < column:
                 return opened
@@ -170,6 +175,9 @@ def _kernel_without_braces(tokens: TokenList, expected: str) -> Mistake | None:
     for back in (0, -1):
         word = tokens.peek(back)
         if _value(word) == "kernel" and _type(word) == "ID":
+            if back == 0 and _type(tokens.peek()) == "LBRACE":
+                hint = "assign in it, to variables declared outside: 'kernel { x = 1; }'"
+                return Mistake("a kernel block is a statement and has no value", hint, "kernel-block", word)
             hint = "write 'kernel { ... }', or 'name: kernel { ... }'"
             return Mistake("expected '{' after 'kernel'", hint, "kernel-block", word)
     if (_value(tokens.peek(-2)), _type(tokens.peek(-1)), _type(tokens.peek())) == (
@@ -179,7 +187,7 @@ def _kernel_without_braces(tokens: TokenList, expected: str) -> Mistake | None:
     ):
         hint = f"write '{_value(tokens.peek(0))}: kernel {{ ... }}'"
         return Mistake("the name of a kernel stands before 'kernel'", hint, "kernel-block", tokens.peek(-2))
-    if _value(tokens.peek()) == "kernel":
+    if _value(tokens.peek()) == "kernel" and not (expected == "';'" and _ends_line(tokens)):
         hint = "a kernel block is a statement: 'kernel { ... }', or 'name: kernel { ... }'"
         return Mistake("a kernel block cannot stand here", hint, "kernel-block")
     return None
@@ -273,6 +281,24 @@ def _else_without_if(tokens: TokenList, expected: str) -> Mistake | None:
     return Mistake("'else' without a previous 'if'", "are braces missing around what stands before it?")
 
 
+def _ends_line(tokens: TokenList) -> bool:
+    """Whether the next token begins a line behind a word that could end a statement."""
+    before, token = tokens.peek(0), tokens.peek()
+    return before is not None and token is not None and token.lineno > before.lineno
+
+
+def _misspelt_kernel(tokens: TokenList, expected: str) -> Mistake | None:
+    """`Kernel {`, `kernal {`, and `name: krenel {`."""
+    word, before = tokens.peek(0), tokens.peek(-1)
+    if _type(tokens.peek()) != "LBRACE" or word is None or word.type != "ID":
+        return None
+    if _type(before) not in ("SEMI", "LBRACE", "RBRACE", "COLON", "RPAREN", "ELSE"):
+        return None
+    if not get_close_matches(word.value.lower(), ("kernel",), 1, 0.7):
+        return None
+    return Mistake(f"'{word.value}' begins no block; did you mean 'kernel'?", code="kernel-block", token=word)
+
+
 def _misspelt_statement(tokens: TokenList, expected: str) -> Mistake | None:
     """`whlie (x) {`: a call, as far as the grammar sees."""
     if _type(tokens.peek()) != "LBRACE" or _type(tokens.peek(0)) != "RPAREN":
@@ -348,6 +374,7 @@ _LOOKS: tuple[Callable[[TokenList, str], Mistake | None], ...] = (
     _comma_in_for,
     _for_head,
     _else_without_if,
+    _misspelt_kernel,
     _misspelt_statement,
     _arrows,
     _cpp_words,

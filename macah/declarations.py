@@ -79,6 +79,10 @@ class Declarations(Recovering):
         names = decl.args.params if isinstance(decl, c_ast.FuncDecl) and decl.args is not None else [None]
         old_style = all(isinstance(name, c_ast.ID) for name in names)
         if self._peek_type() != "LBRACE" and not old_style:
+            if self._lacks_brace():
+                self._add_brace()
+            if self._ends_line():
+                self._add_semicolon()
             self._unexpected("';'")
         return super()._parse_function_definition(spec, decl)
 

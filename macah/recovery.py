@@ -7,7 +7,8 @@ that is missing at the end of a line is taken for written.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 from pycparser import c_ast
 from pycparser.c_parser import ParseError
@@ -59,6 +60,10 @@ _DECLARATIONS = {
 _TYPES = {"VOID", "_BOOL", "CHAR", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "SIGNED", "UNSIGNED", "TYPEID"}
 
 
+class _MarkAdded(Exception):
+    """A brace or semicolon was missing in a declaration, and has been added."""
+
+
 class Recovering(GccWording):
     """Collects mistakes instead of stopping at the first."""
 
@@ -83,6 +88,12 @@ class Recovering(GccWording):
             found = rule()
             if self._mark() > start:
                 return found
+        except _MarkAdded:
+            del self._scope_stack[scopes:]
+            self._typedef_checked_token = None
+            self._forget()
+            self._tokens.index = start
+            return self._guarded(rule, skip)
         except MacahError as error:
             self.note(error)
         except _CONFUSED:
@@ -119,6 +130,8 @@ class Recovering(GccWording):
         return items
 
     def _expect(self, token_type: str) -> Any:
+        if token_type == "SEMI" and self._peek_type() != "SEMI" and self._lacks_brace():
+            self._add_brace()
         if token_type == "SEMI" and self._peek_type() != "SEMI" and self._ends_line():
             before = self._tokens.peek(0)
             try:
@@ -148,6 +161,37 @@ class Recovering(GccWording):
         if token.type in _STATEMENTS and len(self._scope_stack) == 1:
             return False
         return token.type == "RBRACE" or token.lineno > before.lineno and token.type not in _CLOSING
+
+    def _lacks_brace(self) -> bool:
+        """Whether what seems to be a function's body begins without a brace."""
+        token, before = self._peek(), self._tokens.peek(0)
+        if before is None or before.type != "RPAREN":
+            return False
+        at_file_level = len(self._scope_stack) == 1
+        return at_file_level and token is not None and token.column > 1 and token.lineno > before.lineno
+
+    def _add_brace(self) -> NoReturn:
+        """Has the declaration read again as a function, with the brace that is missing."""
+        self.note(
+            self._error(
+                "expected '{' behind the parameters of a function", self._behind(self._tokens.peek(0))
+            )
+        )
+        self._read_again_with("LBRACE", "{")
+
+    def _add_semicolon(self) -> NoReturn:
+        """Has the declaration read again with the semicolon that is missing."""
+        try:
+            self._unexpected("';'")
+        except MacahError as error:
+            self.note(error)
+        self._read_again_with("SEMI", ";")
+
+    def _read_again_with(self, kind: str, text: str) -> NoReturn:
+        before = self._tokens.peek(0)
+        assert before is not None
+        self._tokens.tokens.insert(self._tokens.index, replace(_semicolon(before), type=kind, value=text))
+        raise _MarkAdded
 
     def _keep_typedef(self, start: int) -> None:
         """What a wrong `typedef` was to declare is taken for a type, so that its uses are no errors."""

@@ -29,12 +29,11 @@ class GccWording(CParser):  # type: ignore[misc]
         if token.value == "kernel":
             behind = self._peek(2)
             label = behind.value if behind is not None else "name"
+            hint = "write 'kernel { ... }', with braces around one statement, too"
+            if self._peek_type(3) == "LBRACE":
+                hint = f"a kernel gets its name by a label: '{label}: kernel {{ ... }}'"
             self._advance()
-            self._fail(
-                f"expected '{{' after 'kernel', not '{label}'",
-                hint=f"a kernel gets its name by a label: '{label}: kernel {{ ... }}'",
-                code="kernel-block",
-            )
+            self._fail(f"expected '{{' after 'kernel', not '{label}'", hint=hint, code="kernel-block")
         self.note(self._unknown_type(token))
         self._scope_stack[0][token.value] = True
         self._typedef_checked_token = None
@@ -70,13 +69,18 @@ class GccWording(CParser):  # type: ignore[misc]
         if mistake := usual_mistake(self._tokens, expected):
             where = self._place(mistake.token) if mistake.token else None
             self._fail(mistake.message, where, hint=mistake.hint, code=mistake.code)
-        if token.type == "ID" and before is not None and before.type == "ID":
+        if token.type == "ID" and before is not None and before.type == "ID" and self._may_be_type():
             guess = self._guess(before.value)
             if guess:
                 raise self._unknown_type(before)
         # Like gcc, ask for a forgotten semicolon where it is missing, not where the next line begins.
         where = self._behind(before) if expected == "';'" and before is not None else None
         self._fail(f"expected {expected} before {describe(token)}", where)
+
+    def _may_be_type(self) -> bool:
+        """Whether the word before could have been meant for a type: it is no operand."""
+        ahead = self._tokens.peek(-1)
+        return ahead is None or ahead.value in _BEFORE_TYPES or ahead.value.isidentifier()
 
     def _place(self, token: MacahToken) -> Place:
         return place_at(self._tok_coord(token))
@@ -152,6 +156,9 @@ _WORDS = (
     *("kernel", "long", "register", "return", "short", "signed", "sizeof", "static", "struct"),
     *("switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
 )
+
+# Marks that a type may stand behind.
+_BEFORE_TYPES = frozenset(";{}:(),")
 
 _SPELLING = {
     "SEMI": "';'",
