@@ -7,7 +7,6 @@ that is missing at the end of a line is taken for written.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from pycparser import c_ast
@@ -147,7 +146,7 @@ class Recovering(GccWording):
         if token is not None and before is not None and before.type == "RBRACE" and _begins_line(token):
             where = self._behind(before)
             self.note(self._error(f"expected ';' after '{type(node).__name__.lower()}'", where))
-            semicolon = _semicolon(before)
+            semicolon = _mark("SEMI", ";", before)
             self._tokens.tokens.insert(self._tokens.index, semicolon)
         return node
 
@@ -190,7 +189,7 @@ class Recovering(GccWording):
     def _read_again_with(self, kind: str, text: str) -> NoReturn:
         before = self._tokens.peek(0)
         assert before is not None
-        self._tokens.tokens.insert(self._tokens.index, replace(_semicolon(before), type=kind, value=text))
+        self._tokens.tokens.insert(self._tokens.index, _mark(kind, text, before))
         raise _MarkAdded
 
     def _keep_typedef(self, start: int) -> None:
@@ -286,10 +285,10 @@ class Recovering(GccWording):
                 return
 
 
-def _semicolon(behind: MacahToken) -> MacahToken:
-    """A semicolon without text of its own behind a token."""
+def _mark(kind: str, text: str, behind: MacahToken) -> MacahToken:
+    """A token without text of its own behind another."""
     line, column = behind.lineno, behind.column + len(behind.value)
-    return MacahToken("SEMI", ";", line, column, behind.filename, behind.end, behind.end)
+    return MacahToken(kind, text, line, column, behind.filename, behind.end, behind.end)
 
 
 def _begins_line(token: MacahToken) -> bool:
