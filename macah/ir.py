@@ -404,13 +404,28 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """Memory of the host: from the beginning of the lvalue `first` to the end of the lvalue `last`.
+
+    It belongs to the variable called `name`, whose lvalue is `owner`; `reached`: through a pointer, so it may be
+    that of another variable, too.
+    """
+
+    name: str
+    owner: str
+    first: str
+    last: str
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """A captured scalar or array, and how host code names it.
 
     `source` is the C lvalue, with `{0}`, `{1}`, … for the indices of an array's element; `type` is the C type
     of that lvalue, for the conversion back. `into`: copied in at entry; `out`: copied out at exit.
     `half`: the low (0) or high (1) word of a 64-bit lvalue, or of an array's 64-bit elements. `base`: the
-    lvalue is a pointer, and the word is its distance from that address.
+    lvalue is a pointer, and the word is its distance from that address. `extent`: where the host has it.
     """
 
     what: Variable | Array
@@ -420,6 +435,7 @@ class Capture:
     out: bool = False
     half: int | None = None
     base: str | None = None
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class _Capture:
     source: str
     type: CType
     base: str | None = None
+    is_pointer: bool = False
 
 
 @dataclass(slots=True)
@@ -88,14 +89,15 @@ class Storage:
         self._check_visible(pointer.object, where)
         self._check_visible(base.object, where)
         whole = f"(__typeof__({source}))&{_written(base)}"
-        self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, whole))
+        self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, whole, True))
         return variable
 
     def host_flag(self, pointer: Lvalue, where: Place) -> ir.Variable:
         """Whether a captured pointer is not null."""
         variable = ir.Variable(f"{pointer.object.name} is set", 32, pointer.object.where)
         self._check_visible(pointer.object, where)
-        self._captured.append(_Capture(variable, pointer.object, f"{_written(pointer)} != 0", ctypes.INT))
+        source = f"{_written(pointer)} != 0"
+        self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, is_pointer=True))
         return variable
 
     def is_raw(self, owner: Object) -> bool:
@@ -172,8 +174,27 @@ class Storage:
             else:
                 # What a pointer leads to is not named as the pointer is.
                 out = c.what in self.written and not (c.owner.source == c.owner.name and c.owner.name in dead)
-                data.append(ir.Capture(c.what, c.source, getattr(c.type, "name", ""), True, out, base=c.base))
+                name = getattr(c.type, "name", "")
+                extent = self._extent(c)
+                data.append(ir.Capture(c.what, c.source, name, True, out, base=c.base, extent=extent))
         return tuple(data), tuple(streams)
+
+    def _extent(self, capture: _Capture) -> ir.Extent | None:
+        """Where the host has what is captured; None for what is no part of a variable."""
+        owner, source = capture.owner, capture.source
+        if capture.is_pointer or owner.source is None:
+            return None
+        if isinstance(capture.type, Integer) and capture.type.width:
+            # A bit-field has no address, but its struct has.
+            source = source.rpartition(".")[0]
+        shape = capture.what.shape if isinstance(capture.what, ir.Array) else ()
+        first = last = source
+        for d, extent in enumerate(shape):
+            first = first.replace(f"{{{d}}}", "0")
+            last = last.replace(f"{{{d}}}", str(extent - 1))
+        is_pointee = owner.source.startswith("(*") and owner not in self.statics
+        name = f"*{owner.name}" if is_pointee else owner.name
+        return ir.Extent(name, owner.source, first, last, is_pointee or owner.decayed)
 
     def pointee(self, lvalue: Lvalue, where: Place) -> Lvalue:
         """The struct that a captured pointer points to, as a captured variable of its own."""

@@ -13,6 +13,7 @@ from macah import ir
 from macah.program import KernelSite, walk
 from macah.syntax import KernelBlock
 from macah.todfg import host_names
+from macah.translate_overlap import exposed_names, overlap_check
 from macah.translate_statics import static_declarations
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class HostKernel:
 def kernel_call(translator: Translator, index: int, kernel: HostKernel) -> str:
     """The block that runs kernel number `index` in place of its source."""
     start = translator.place(kernel.site.node)[0]
-    lines = [*_mentions(translator, kernel.site.node), *_call(index, kernel)]
+    exposed = exposed_names(translator.source.program.unit)
+    lines = [*_mentions(translator, kernel.site.node), *_call(index, kernel, exposed)]
     # Copying indeterminate values is no mistake here.
     marker = translator.source.marker(start)
     body = "".join(f"  {line}\n" for line in lines)
@@ -51,10 +53,11 @@ def _mentions(translator: Translator, node: KernelBlock) -> Iterator[str]:
         yield " ".join(f"(void){name};" for name in known)
 
 
-def _call(index: int, kernel: HostKernel) -> Iterator[str]:
+def _call(index: int, kernel: HostKernel, exposed: frozenset[str]) -> Iterator[str]:
     dfg = kernel.dfg
     names = host_names(kernel.kernel)
     yield from static_declarations(kernel.kernel)
+    yield from overlap_check(kernel.kernel, dfg, exposed)
 
     def captured(name: str) -> ir.Capture:
         capture = names[name]

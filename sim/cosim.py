@@ -42,7 +42,7 @@ RUNTIME_SOURCES = tuple(
 )
 """What every program needs."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
-_COSIM_SOURCES = tuple(RUNTIME / name for name in ("arena.c", "launch.c", "cosim.c"))
+_COSIM_SOURCES = tuple(RUNTIME / name for name in ("arena.c", "launch.c", "overlap.c", "cosim.c"))
 
 _MODULE_FD, _DESIGN_FD, _CONTROL_FD = 6, 5, 7  # as in runtime/cosim.h
 MAX_STREAMS = 64

@@ -209,6 +209,15 @@ MACAH_INLINE void macah_shift(void *array, __SIZE_TYPE__ rows, __SIZE_TYPE__ cou
       __builtin_memmove(row + places * size, row, (count - places) * size);
 }
 
+/* Memory that a kernel gets under one name: a part of variable number `owner`, which is `reached` through a pointer. */
+struct macah_extent {
+  const char *name;
+  const volatile void *from, *to;
+  unsigned owner, reached, written;
+};
+/* Ends the program if two variables of a kernel overlap, as it would work on a copy of each. Mapped mode only. */
+void macah_keep_apart(const char *kernel, const char *where, const struct macah_extent *, unsigned count);
+
 /* Runs kernel number `kernel` of the program on a simulator and returns 0 when it has ended.
  * `memories[m]` is copied in before and out after, as the kernel's graph says. Mapped mode only. */
 int macah_run_kernel(unsigned kernel, const __UINT32_TYPE__ *live_in, __UINT32_TYPE__ *live_out,

@@ -19,6 +19,7 @@ from macah.passes.pipeline import optimize
 from macah.program import read_program
 from macah.todfg import build_dfg
 from macah.translate import HostKernel, to_host_c
+from sim.cosim import RUNTIME
 
 _STUB = r"""
 #include <stdint.h>
@@ -46,17 +47,9 @@ int macah_run_kernel(unsigned k, const uint32_t *in, uint32_t *out, macah_stream
 
 def printed_by_graphs(source: Path, folder: Path) -> str:
     """What a program prints."""
-    program = read_program(source, [])
-    kernels = []
-    for site in program.kernels:
-        kernel = optimize(lower(program, site))
-        kernels.append(HostKernel(site, kernel, build_dfg(kernel)))
-    graphs = [kernel.dfg for kernel in kernels]
     kernel_end, to_kernel = os.pipe()
     host_end, to_host = os.pipe()
-    (folder / "host.c").write_text(to_host_c(program, kernels))
-    (folder / "stub.c").write_text(_stub(graphs, to_kernel, host_end))
-    compile_c([folder / "host.c", folder / "stub.c"], folder / "host", "-O1")
+    graphs = _build(source, folder, to_kernel, host_end)
     process = subprocess.Popen(
         [folder / "host"], stdout=subprocess.PIPE, text=True, pass_fds=(to_kernel, host_end)
     )
@@ -69,6 +62,25 @@ def printed_by_graphs(source: Path, folder: Path) -> str:
     printed, _ = process.communicate()
     assert process.returncode == 0
     return printed
+
+
+def build_with_graphs(source: Path, folder: Path) -> Path:
+    """The program, as far as its first kernel: that ends it."""
+    _build(source, folder, -1, -1)
+    return folder / "host"
+
+
+def _build(source: Path, folder: Path, write: int, read: int) -> list[DFG]:
+    program = read_program(source, [])
+    kernels = []
+    for site in program.kernels:
+        kernel = optimize(lower(program, site))
+        kernels.append(HostKernel(site, kernel, build_dfg(kernel)))
+    graphs = [kernel.dfg for kernel in kernels]
+    (folder / "host.c").write_text(to_host_c(program, kernels))
+    (folder / "stub.c").write_text(_stub(graphs, write, read))
+    compile_c([folder / "host.c", folder / "stub.c", RUNTIME / "overlap.c"], folder / "host", "-O1")
+    return graphs
 
 
 def compile_c(sources: list[Path], program: Path, *flags: str) -> None:
