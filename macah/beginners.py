@@ -234,6 +234,8 @@ def _stream_order(tokens: TokenList, expected: str) -> Mistake | None:
         return None
     element = tokens.peek(2) if _value(token) == "<" else token
     hint = f"the type of the elements comes first: '{_value(element)} stream s'"
+    if _type(element) == "ID" and _type(tokens.peek(-1)) == "COMMA":
+        hint = f"one 'T stream' is enough for several names: 'T stream s, {_value(element)}'"
     return Mistake("'stream' stands behind the type of the elements", hint, "declaration", before)
 
 
