@@ -132,6 +132,9 @@ class Pointers(Addresses):
         self.tell_apart(old, new)
         if old.object is new.object and key_of(target.object) in self.facts.loose:
             new = _in_bytes(new)
+        match old.steps:
+            case (As() as array, _) if old.object is new.object and old.type == new.type:
+                new = _as_element(new, array)
         if old.object is not new.object or _skeleton(old) != _skeleton(new) or old.type != new.type:
             is_void = isinstance(target.type, Pointer) and target.type.target == ctypes.VOID
             same = old.object is new.object and (is_void or old.type == new.type)
@@ -238,12 +241,18 @@ class Pointers(Addresses):
         whole = Lvalue(found.object, found.object.type)
         if found.is_constant:
             return replace(whole, type=found.type, steps=found.steps)
-        if found.is_row:
+        if found.is_row and key_of(pointer.object) not in self.facts.loose:
             base = replace(whole, type=found.type, steps=(*found.steps[:-1], ir.Const(0)))
-        else:
-            self.need_bytes(whole, where)
-            base = whole.viewed(found.type)
-        offset = self.storage.host_offset(pointer, base, where)
+            offset = self.storage.host_offset(pointer, base, where, in_bytes=False)
+            return replace(base, steps=(*base.steps[:-1], ir.Read(offset)))
+        self.need_bytes(whole, where)
+        in_bytes = key_of(pointer.object) in self.facts.loose
+        if not in_bytes and not _is_multiple(found):
+            self._learn(self.facts.loose, pointer)
+        base = whole.viewed(found.type)
+        offset = self.storage.host_offset(pointer, base, where, in_bytes)
+        if in_bytes:
+            return _at_byte(base, ir.Read(offset))
         return replace(base, steps=(*base.steps[:-1], ir.Read(offset)))
 
 
@@ -261,8 +270,28 @@ def _in_bytes(lvalue: Lvalue) -> Lvalue:
     """A part of a variable that is kept as bytes, at a number of bytes from its beginning."""
     at = position(lvalue.object.type, lvalue.steps)
     place = total([*(times(expr, factor) for expr, factor in at.terms), number(at.start)])
+    return _at_byte(lvalue, place)
+
+
+def _at_byte(lvalue: Lvalue, place: ir.Expr) -> Lvalue:
+    """What begins at a byte of the same variable and is of the same type."""
     steps = (As(ArrayType(ctypes.UCHAR, None)), place, As(ArrayType(lvalue.type, None)), ir.Const(0))
     return replace(lvalue, steps=steps)
+
+
+def _is_multiple(found: HostTarget) -> bool:
+    """Whether all places of the same shape are multiples of the size of what is there."""
+    anywhere = ir.Read(ir.Variable("", 32))
+    at = position(found.object.type, [step if isinstance(step, str) else anywhere for step in found.steps])
+    size = size_of(found.type) or 1
+    return at.start % size == 0 and all(factor % size == 0 for _, factor in at.terms)
+
+
+def _as_element(lvalue: Lvalue, array: As) -> Lvalue:
+    """The same part as an element of an array that the whole variable is seen as, if it is one."""
+    at, size = position(lvalue.object.type, lvalue.steps), size_of(lvalue.type) or 1
+    index = at.divided_by(size) if at.start % size == 0 else None
+    return lvalue if index is None else replace(lvalue, steps=(array, index))
 
 
 def _skeleton(lvalue: Lvalue) -> tuple[str | As | None, ...]:

@@ -82,9 +82,11 @@ class Storage:
         at = position(whole.type, rest)
         return Window(leaf, unit, whole.index, count, at, ctype, where)
 
-    def host_offset(self, pointer: Lvalue, base: Lvalue, where: Place) -> ir.Variable:
-        """The place of a captured pointer in what it points into, from `base` on."""
+    def host_offset(self, pointer: Lvalue, base: Lvalue, where: Place, in_bytes: bool) -> ir.Variable:
+        """The place of a captured pointer in what it points into, from `base` on, in elements or bytes."""
         source = _written(pointer)
+        if in_bytes:
+            source = f"(*(char **)&{source})"
         variable = ir.Variable(pointer.object.name, 32, pointer.object.where)
         self._check_visible(pointer.object, where)
         self._check_visible(base.object, where)
