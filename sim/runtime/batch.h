@@ -26,7 +26,7 @@ struct macah_cursor {
   macah_all = &name
 MACAH_INLINE struct macah_cursor macah_cursor(macah_stream *macah_s, int receives, __SIZE_TYPE__ size,
                                               struct macah_cursor *all) {
-  struct macah_cursor cursor = {macah_s, receives, macah_s && macah_s->depth < 8, size, 0, 0, 0, all};
+  struct macah_cursor cursor = {macah_s, receives, macah_s && macah_s->depth < (receives ? 8 : 32), size, 0, 0, 0, all};
   return cursor;
 }
 

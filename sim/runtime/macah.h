@@ -142,8 +142,8 @@ MACAH_INLINE void macah_leave(struct macah_end *end, struct macah_bell *bell) {
 }
 
 /* Long enough for the other end of a stream of this depth to move several elements: to look after each one would
- * slow both down. */
-#define MACAH_REST(depth) ((depth) < 64 ? 4 : (depth) < 256 ? (int)(depth) / 16 : 16)
+ * slow both down. As nobody knows how far apart the processors are, each look waits a little longer. */
+#define MACAH_REST(depth, look) ((look) + ((depth) < 64 ? 0 : (depth) < 256 ? (int)(depth) / 32 : 16))
 MACAH_INLINE void macah_pause(int times) {
   for (; times > 0; times--) {
 #if defined __x86_64__ || defined __i386__
@@ -165,7 +165,7 @@ MACAH_INLINE int macah_fast_send(macah_stream *macah_s, const void *element, __S
       __atomic_store_n(&macah_s->sender.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
-    macah_pause(MACAH_REST(macah_s->depth));
+    macah_pause(MACAH_REST(macah_s->depth, MACAH_LOOKS - looks));
   }
   __builtin_memcpy((char *)(macah_s + 1) + (count & macah_s->mask) * size, element, size);
   __atomic_store_n(&macah_s->sender.count, count + 1, __ATOMIC_RELEASE);
@@ -183,7 +183,7 @@ MACAH_INLINE int macah_fast_receive(macah_stream *macah_s, void *element, __SIZE
       __atomic_store_n(&macah_s->receiver.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
-    macah_pause(MACAH_REST(macah_s->depth));
+    macah_pause(MACAH_REST(macah_s->depth, MACAH_LOOKS - looks));
   }
   __builtin_memcpy(element, (const char *)(macah_s + 1) + (count & macah_s->mask) * size, size);
   __atomic_store_n(&macah_s->receiver.count, count + 1, __ATOMIC_RELEASE);
