@@ -108,6 +108,7 @@ class Functions(Parameters):
         with self.collected() as body:
             with self.within(frame):
                 formals, arrays = self._formals(parameters, scope, where)
+                self.evaluate_extents(function)
             self._lower_body(function, frame, where)
         results = [] if result is None else [self.storage.leaf(p, where) for p in _members(result)]
         variables = tuple(r for r in results if isinstance(r, ir.Variable))
@@ -164,6 +165,7 @@ class Functions(Parameters):
         with self.within(frame):
             for parameter, value in zip(parameters, values, strict=True):
                 self.bind_parameter(parameter, value, scope, where)
+            self.evaluate_extents(function)
         self._lower_body(function, frame, where)
         return NOTHING if result is None else self.load(result, where)
 
@@ -174,7 +176,7 @@ class Functions(Parameters):
         items = function.definition.body.block_items
         last = items[-1] if items else None
         # A pointer that several places return is one that moves.
-        assigned = assigned_names(function.definition.body) | {f"{function.name}.result"}
+        assigned = assigned_names(function.definition) | {f"{function.name}.result"}
         return Frame(function.name, scope, assigned, result, returning, last), result
 
     def _lower_body(self, function: FunctionName, frame: Frame, where: Place) -> None:

@@ -16,7 +16,7 @@ from macah.lower_facts import key_of
 from macah.lower_scope import FunctionName, Object, Scope
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value, integer_type
 from macah.lower_streams import Streams
-from macah.program import place_of
+from macah.program import has_effects, place_of
 
 
 @dataclass(slots=True)
@@ -60,6 +60,16 @@ class Parameters(Streams):
             if node.name == name.name:
                 return self._parameter(node)
         return Parameter(name.name, ctypes.INT, ctypes.INT, False, place_of(name))
+
+    def evaluate_extents(self, function: FunctionName) -> None:
+        """Does what the extents of array parameters do besides having a value: `int a[n++]`."""
+        declared = function.definition.decl.type.args
+        for node in [*(declared.params if declared else []), *(function.definition.param_decls or [])]:
+            inner = getattr(node, "type", None)
+            while isinstance(inner, c_ast.ArrayDecl | c_ast.PtrDecl):
+                if isinstance(inner, c_ast.ArrayDecl) and inner.dim is not None and has_effects(inner.dim):
+                    self.rvalue(inner.dim)
+                inner = inner.type
 
     def passed(
         self, value: Value, parameter: Parameter, number: int, function: FunctionName, where: Place

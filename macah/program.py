@@ -269,3 +269,12 @@ def _not_utf8(path: Path) -> Place | None:
         before = content[: error.start].decode()
         return Place(str(path), before.count("\n") + 1, len(before) - before.rfind("\n"))
     return None
+
+
+def has_effects(node: Any) -> bool:
+    """Whether evaluating an expression may do more than give its value."""
+    return any(
+        isinstance(n, c_ast.FuncCall | c_ast.Assignment | c_ast.Compound)
+        or (isinstance(n, c_ast.UnaryOp) and n.op in {"++", "--", "p++", "p--"})
+        for n in walk(node)
+    )

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 
-from macah.program import Program, walk
+from macah.program import Program, has_effects, walk
 from macah.translate_calls import is_constant
-from macah.translate_transfer import has_effects
 
 if TYPE_CHECKING:
     from macah.translate_walk import Translator

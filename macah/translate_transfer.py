@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 
-from macah.program import walk
+from macah.program import has_effects
 from macah.syntax import Send
 from macah.translate_sheet import Span
 
@@ -81,12 +81,3 @@ def _take_address(translator: Translator, target: Any, left: Span, right: Span, 
 def _is_bit_field(translator: Translator, target: Any) -> bool:
     member = translator.scopes.member(target)
     return member is not None and member.bitsize is not None
-
-
-def has_effects(node: Any) -> bool:
-    """Whether evaluating an expression may do more than give its value."""
-    return any(
-        isinstance(n, c_ast.FuncCall | c_ast.Assignment | c_ast.Compound)
-        or (isinstance(n, c_ast.UnaryOp) and n.op in {"++", "--", "p++", "p--"})
-        for n in walk(node)
-    )
