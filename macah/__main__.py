@@ -1,5 +1,5 @@
 """`python -m macah` is `macahc`."""
 
-from .cli import main
+from .start import main
 
 main()

@@ -235,15 +235,31 @@ def processes_of(marker: str) -> list[str]:
 
 
 def simulators(marker: str) -> list[str]:
-    return [p for p in processes_of(marker) if Path(f"/proc/{p}/exe").resolve().name == "vvp"]
+    return [p for p in processes_of(marker) if name_of(p) == "vvp"]
+
+
+def name_of(process: str) -> str:
+    try:
+        return Path(os.readlink(f"/proc/{process}/exe")).name
+    except OSError:  # it has ended
+        return ""
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_run_leaves_no_process_and_no_file(how: signal.Signals, tmp_path: Path) -> None:
     source = tmp_path / "endless.macah"
-    source.write_text(
-        "int main(void) { int stream s = pstream_create(int); int x = 0;\n kernel { x <? s; } return x; }\n"
-    )
+    # The second thread is why this is no deadlock, which would be reported.
+    source.write_text("""#include <pthread.h>
+        #include <unistd.h>
+        static void *idle(void *unused) { for (;;) pause(); return unused; }
+        int main(void) {
+          pthread_t thread;
+          int stream s = pstream_create(int);
+          int x = 0;
+          pthread_create(&thread, NULL, idle, NULL);
+          kernel { x <? s; }
+          return x;
+        }""")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     marker = f"MACAH_TEST_MARKER={tmp_path}"
@@ -387,7 +403,8 @@ def test_a_killed_compilation_leaves_nothing(
         assert child.stderr
         said = child.stderr.read()
     assert "Traceback" not in said
-    assert child.returncode in (0, 128 + how)
+    # Until macahc is loaded, the signal ends it as it ends any program.
+    assert child.returncode in (0, 128 + how, -how)
     assert list(scratch.iterdir()) == []
 
 

@@ -98,9 +98,10 @@ def test_nodes_have_the_columns_of_the_file(tmp_path: Path) -> None:
 def test_preprocessor_errors_are_shown_as_they_are(tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text('int x;\n#include "missing.h"\n')
-    message = error_of(source)
-    assert f"{source}:2:10: fatal error: missing.h: No such file or directory" in message
-    assert '#include "missing.h"' in message
+    with pytest.raises(MacahError) as caught:
+        read_program(source, (), "cc")
+    assert f"{source}:2:10: fatal error: missing.h: No such file or directory" in caught.value.output
+    assert '#include "missing.h"' in caught.value.output
 
 
 def test_preprocessor_warnings_are_kept(tmp_path: Path) -> None:
