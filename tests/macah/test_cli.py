@@ -240,7 +240,7 @@ def simulators(marker: str) -> list[str]:
 
 def name_of(process: str) -> str:
     try:
-        return Path(os.readlink(f"/proc/{process}/exe")).name
+        return Path(f"/proc/{process}/exe").readlink().name
     except OSError:  # it has ended
         return ""
 
