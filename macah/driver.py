@@ -108,6 +108,7 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
             (*options.cpp, *dependencies(options.depend, options.output), *_warnings(options)),
             compiler(),
         )
+    messages.source = str(options.source)
     messages.compiler(program.warnings)
     _check_ordered(program, options)
     with stages("choose pseudo-constants"):

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from .diagnostic import Diagnostic, Note, Place
+from .gcc_text import in_macah, is_internal
 from .toolchain import compiler
 
 
@@ -27,7 +28,7 @@ def read(output: str) -> list[Diagnostic]:
         except ValueError:
             entries = None
         if isinstance(entries, list):
-            found += [_diagnostic(entry) for entry in entries]
+            found += [_diagnostic(entry) for entry in entries if not _is_internal(entry)]
         elif line.strip():
             plain.append(line)
     if plain:
@@ -37,7 +38,7 @@ def read(output: str) -> list[Diagnostic]:
 
 def _diagnostic(entry: dict[str, Any]) -> Diagnostic:
     kind = str(entry["kind"])
-    notes = tuple(Note(_quoted(child["message"]), _place(child)) for child in entry.get("children", ()))
+    notes = tuple(Note(_quoted(child["message"]), _place(child)) for child in _children(entry))
     return Diagnostic(
         _quoted(entry["message"]),
         _place(entry),
@@ -47,9 +48,20 @@ def _diagnostic(entry: dict[str, Any]) -> Diagnostic:
     )
 
 
+def _children(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    return [child for child in entry.get("children", ()) if not _is_internal(child)]
+
+
+def _is_internal(entry: dict[str, Any]) -> bool:
+    place = _place(entry)
+    return is_internal(str(entry["message"]), place.file if place is not None else "")
+
+
 def _quoted(message: str) -> str:
-    return message.replace("\N{LEFT SINGLE QUOTATION MARK}", "'").replace(
-        "\N{RIGHT SINGLE QUOTATION MARK}", "'"
+    return (
+        in_macah(message)
+        .replace("\N{LEFT SINGLE QUOTATION MARK}", "'")
+        .replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from . import gcc_json
+from . import gcc_json, gcc_text
 from .diagnostic import Diagnostic, MacahError
 from .render import render
 from .render_json import json_text, sarif_text
@@ -53,6 +53,7 @@ class Messages:
     def __init__(self, options: MessageOptions) -> None:
         self.options = options
         self.errors = 0
+        self.source = ""  # the program's name, for what the linker says
         self._kept: list[Diagnostic] = []
         self._closed = False
 
@@ -75,7 +76,7 @@ class Messages:
     def compiler(self, output: str) -> None:
         """Passes on what the C compiler said."""
         if self.options.format == "text":
-            sys.stderr.write(output)
+            sys.stderr.write(gcc_text.tidy(output, self.source))
         else:
             self._kept += gcc_json.read(output)
 

@@ -102,6 +102,7 @@ class _Writer:
         self.out: list[str] = []
         self.columns = columns
         self.here = Place("", 1)
+        self.in_system = False  # where the C compiler gives no warnings; `#line` would not end that
 
     def add(self, text: str) -> None:
         """Write a text."""
@@ -110,6 +111,7 @@ class _Writer:
         if markers:
             last = markers[-1]
             self.here = Place(last[2] or self.here.file, int(last[1]))
+            self.in_system = "3" in last[3].split()
             text = text[last.end() :]
         self.here = self.here.behind(text)
 
@@ -129,7 +131,8 @@ class _Writer:
         if begins.startswith("\n"):
             line, indent, text = line + 1, "", begins[1:]
         new_line = "\n" if here.indent else ""
-        return f"{new_line}#line {line} {place.file}\n{indent}{text}"
+        word = "#" if self.in_system else "#line"
+        return f"{new_line}{word} {line} {place.file}\n{indent}{text}"
 
 
 def outermost(edits: Iterable[Edit]) -> Iterator[Edit]:

@@ -1,0 +1,55 @@
+"""What the C compiler says about a translated program speaks of the program, not of the translation."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def _said(tmp_path: Path, text: str, *options: str) -> str:
+    path = tmp_path / "t.macah"
+    path.write_text(text)
+    command = [sys.executable, "-m", "macah", "--mode", "c", *options, str(path), "-o", str(tmp_path / "t")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return done.stderr.replace(f"{tmp_path}/", "")
+
+
+def test_stream_types_are_written_as_in_the_program(tmp_path: Path) -> None:
+    said = _said(tmp_path, "int main(void) { int stream s = pstream_create(short); return s == 0; }\n")
+    assert "‘int stream’ from incompatible pointer type ‘short int stream’" in said
+    assert "macah_stream" not in said
+
+
+def test_no_header_of_the_runtime_and_no_temporary_file_is_named(tmp_path: Path) -> None:
+    text = 'void f(int stream s) {\n  pstream_create(int, "4");\n  s <! y;\n  z <! 3;\n}\n'
+    for form in ("text", "json"):
+        said = _said(tmp_path, text, f"--diagnostics-format={form}")
+        assert "undeclared" in said
+        assert all(word not in said for word in ("macahc-", "macah.h", "macah_s"))
+
+
+def test_the_linker_names_the_program(tmp_path: Path) -> None:
+    said = _said(tmp_path, "void g(void);\nint main(void) { g(); return 0; }\n")
+    assert "t.macah:(" in said
+    assert "program.c" not in said
+    assert "program.o" not in said
+
+
+def test_a_message_that_the_compiler_repeats_is_given_once(tmp_path: Path) -> None:
+    text = "void m(int d[8]);\nint main(void) { int d[4]; m(d); return d[0]; }\n"
+    assert _said(tmp_path, text).count("accessing 32 bytes") == 1
+
+
+def test_warnings_reach_code_behind_an_accessor(tmp_path: Path) -> None:
+    text = (
+        "void r(int stream s, int *p, int n) { for (int i = 0; i < n; i++) s <! p[i]; }\n"
+        "int main(void) {\n  int a[4] = {0}, x;\n"
+        "  short stream s = mem_reader_spawn(r, a, 4);\n"
+        "  int stream t = mem_reader_spawn(r, 4, a);\n  mem_reader_join(t);\n  return s == 0;\n}\n"
+    )
+    said = _said(tmp_path, text, "-Wall")
+    assert "t.macah:4:20: warning: initialization of ‘short int stream’" in said
+    assert "t.macah:5:38: warning: passing argument 2 of ‘mem_reader_spawn’ makes pointer" in said
+    assert "t.macah:3:19: warning: unused variable ‘x’" in said
+    assert "macah_" not in said
