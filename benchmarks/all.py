@@ -14,6 +14,7 @@ PARTS = (
     ("bridge.py",),
     ("streams.py",),
     ("translated.py",),
+    ("scale.py",),
     ("mapper.py", "--generated", "--fabric", "grid4x4"),
 )
 

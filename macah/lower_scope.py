@@ -94,11 +94,21 @@ class Scope:
 
     def find(self, name: str) -> Entity | None:
         """What `name` means here."""
-        return self.own(name) or (self.outer.find(name) if self.outer else None)
+        scope: Scope | None = self
+        while scope:
+            if found := scope.own(name):
+                return found
+            scope = scope.outer
+        return None
 
     def find_tag(self, tag: str) -> CType | None:
         """The struct, union or enumeration type named `tag`."""
-        return self.own_tag(tag) or (self.outer.find_tag(tag) if self.outer else None)
+        scope: Scope | None = self
+        while scope:
+            if found := scope.own_tag(tag):
+                return found
+            scope = scope.outer
+        return None
 
     def own(self, name: str) -> Entity | None:
         """What `name` means if it is declared in this very block."""

@@ -215,10 +215,12 @@ def map_targets(stmt: Stmt, change: Callable[[Variable], Variable]) -> Stmt:
 
 def statements(body: Body) -> Iterator[Stmt]:
     """Every statement of a body, those inside others too, outer before inner."""
-    for stmt in body:
+    pending = list(reversed(body))
+    while pending:
+        stmt = pending.pop()
         yield stmt
-        for inner in bodies(stmt):
-            yield from statements(inner)
+        for inner in reversed(bodies(stmt)):
+            pending.extend(reversed(inner))
 
 
 def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:

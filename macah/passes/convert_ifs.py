@@ -11,74 +11,102 @@ becomes, where t is not read afterwards,
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from arch.ops import COMPARISONS
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, If, Read, Stmt, Variable
+from macah.passes.code import Code, Node
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, step_back
 from macah.passes.merge import merge
-from macah.passes.predicate import Predicates, negate, speculate
-from macah.walk import both, is_constant, statements, with_guard, written
+from macah.passes.predicate import Arm, Predicates, negate
+from macah.walk import bodies, both, is_constant, targets, variables_in, with_guard
 
 
 def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
     """Remove every `If`; see the module for an example."""
-    converter = _Converter(Predicates(kernel))
-    return replace(kernel, body=converter.body(kernel.body, live_at_end(kernel), ir.TRUE))
+    converter = _Converter(Predicates(kernel), kernel.body)
+    return replace(kernel, body=converter.body(kernel.body, live_at_end(kernel)))
 
 
 class _Converter:
-    def __init__(self, predicates: Predicates) -> None:
+    def __init__(self, predicates: Predicates, body: Body) -> None:
         self.predicates = predicates
+        self.survey = _Survey(body)
+        self.order = 0
 
-    def body(self, body: Body, after: Live, path: Expr) -> Body:
-        """A body whose effects happen only if `path`: 1 or a variable it does not write."""
+    def body(self, body: Body, after: Live) -> Body:
+        """The kernel's body, or that of a loop."""
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
-            pieces.append(self.statement(stmt, live, path))
-            step_back(stmt, live)
+            pieces.append(self.arm((stmt,), live, ir.TRUE).body())
         return tuple([stmt for piece in reversed(pieces) for stmt in piece])
 
-    def statement(self, stmt: Stmt, after: set[Variable], path: Expr) -> Body:
-        match stmt:
-            case If():
-                return self.branch(stmt, frozenset(after), path)
-            case ir.DoWhile(body, condition, guard):
-                inner = self.body(body, live_at_body_end(stmt, after), ir.TRUE)
-                condition, guard = self.predicates.truth(condition), self.predicates.truth(guard)
-                return (replace(stmt, body=inner, condition=condition, guard=both(path, guard)),)
-            case Assign():
-                return (stmt,)
-            case _:
-                return (with_guard(stmt, path),)
+    def arm(self, body: Body, live: set[Variable], path: Expr) -> Code:
+        """A body whose effects happen only if `path`: 1 or a variable it does not write.
 
-    def branch(self, stmt: If, after: Live, path: Expr) -> Body:
+        `live` is changed from what is live after it to before it.
+        """
+        code = Code()
+        for stmt in reversed(body):
+            if isinstance(stmt, If):
+                code.preceded_by(self.branch(stmt, live, path))
+            else:
+                self.put(code, self.statement(stmt, live, path))
+                step_back(stmt, live)
+        return code
+
+    def put(self, code: Code, *body: Stmt) -> None:
+        """Put statements before the code."""
+        for stmt in reversed(body):
+            self.order -= 1
+            code.add(Node(self.order, stmt), first=True)
+
+    def statement(self, stmt: Stmt, after: set[Variable], path: Expr) -> Stmt:
+        match stmt:
+            case ir.DoWhile(body, condition, guard):
+                inner = self.body(body, live_at_body_end(stmt, after))
+                condition, guard = self.predicates.truth(condition), self.predicates.truth(guard)
+                return replace(stmt, body=inner, condition=condition, guard=both(path, guard))
+            case Assign():
+                return stmt
+            case _:
+                return with_guard(stmt, path)
+
+    def branch(self, stmt: If, live: set[Variable], path: Expr) -> Code:
+        after, entered = frozenset(live), set(live)
         if isinstance(stmt.condition, Const):
-            return self.body(stmt.then if stmt.condition.value else stmt.orelse, after, path)
+            taken, other = (stmt.then, stmt.orelse) if stmt.condition.value else (stmt.orelse, stmt.then)
+            code = self.arm(taken, entered, path)
+            live.clear()
+            live.update(entered, live_before(other, after))
+            return code
         value = self.predicates.truth(stmt.condition)
         setup, condition = self.condition(value, stmt)
         opposite = negate(condition if _is_logic(value) else value)
         first, then_path = self.path(path, condition, stmt.then, stmt)
         second, else_path = self.path(path, opposite, stmt.orelse, stmt)
-        then = self.body(stmt.then, after, then_path)
-        orelse = self.body(stmt.orelse, after, else_path)
-        then, new = speculate(then, after | live_before(stmt.orelse, after), self.predicates)
-        orelse, other = speculate(orelse, after, self.predicates)
-        new = {variable: value for variable, value in new.items() if variable in after}
-        other = {variable: value for variable, value in other.items() if variable in after}
-        merged = merge((*then, *orelse), condition, new, other, self.predicates, value)
-        return (*setup, *first, *second, *merged)
+        self.order -= len(after) + 1
+        order = self.order
+        orelse = self.arm(stmt.orelse, live, else_path)
+        code = self.arm(stmt.then, entered, then_path)
+        arms = Arm(code, after | live, self.predicates), Arm(orelse, after, self.predicates)
+        code.followed_by(orelse)
+        merge(code, condition, arms, after, self.predicates, value, order)
+        self.put(code, *setup, *first, *second)
+        live.update(entered, variables_in(stmt.condition))
+        return code
 
     def condition(self, value: Expr, stmt: If) -> tuple[Body, Expr]:
         """The condition as a predicate that stays what it is while the branches run."""
-        if isinstance(value, Read) and value.variable not in written((stmt,)):
+        if isinstance(value, Read) and id(stmt) not in self.survey.overwritten:
             return (), value
         return self.predicates.named(value, "if", stmt.where)
 
     def path(self, path: Expr, condition: Expr, arm: Body, stmt: If) -> tuple[Body, Expr]:
         """The predicate of an arm's effects, as a variable or a constant, if the arm has any."""
-        if not any(not _is_pure(inner) for inner in statements(arm)):
+        if id(arm) not in self.survey.effects:
             return (), ir.TRUE
         if is_constant(path, 1) and isinstance(condition, Read):
             return (), condition
@@ -90,5 +118,31 @@ def _is_logic(predicate: Expr) -> bool:
     return not (isinstance(predicate, Apply) and predicate.op in COMPARISONS)
 
 
-def _is_pure(stmt: Stmt) -> bool:
-    return isinstance(stmt, Assign | If)
+class _Survey:
+    """What is inside branches, by their identity."""
+
+    def __init__(self, body: Body) -> None:
+        self.effects = set[int]()  # the arms that have effects
+        self.overwritten = set[int]()  # the branches inside which the variable that decides is written
+        self._writes: Counter[Variable] = Counter()
+        self._body(body)
+
+    def _body(self, body: Body) -> bool:
+        """True if there are effects in it."""
+        found = False
+        for stmt in body:
+            found |= self._statement(stmt)
+        if found:
+            self.effects.add(id(body))
+        return found
+
+    def _statement(self, stmt: Stmt) -> bool:
+        decides = (
+            stmt.condition.variable if isinstance(stmt, If) and isinstance(stmt.condition, Read) else None
+        )
+        before = self._writes[decides] if decides else 0
+        inside = [self._body(body) for body in bodies(stmt)]
+        self._writes.update(targets(stmt))
+        if decides and self._writes[decides] != before:
+            self.overwritten.add(id(stmt))
+        return any(inside) or not isinstance(stmt, Assign | If)

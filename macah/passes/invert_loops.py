@@ -20,7 +20,7 @@ from arch.ops import COMPARISONS, evaluate
 from macah import ir
 from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Stmt, Variable
-from macah.walk import bodies, map_bodies, replace_reads, targets, written
+from macah.walk import map_bodies, replace_reads, targets, written
 
 _Known = dict[Variable, Const]
 
@@ -52,9 +52,14 @@ def _statement(stmt: Stmt, known: _Known) -> Body:
             return _do_while(stmt.body, stmt, known)
         case _:
             _forget(known, targets(stmt))
-            inner = map_bodies(stmt, lambda body: _body(body, dict(known)))
-            for body in bodies(stmt):
-                _forget(known, written(body))
+            ends: list[_Known] = []
+
+            def arm(body: Body) -> Body:
+                ends.append(dict(known))
+                return _body(body, ends[-1])
+
+            inner = map_bodies(stmt, arm)
+            _forget(known, [v for v, c in known.items() if any(end.get(v) != c for end in ends)])
             return (inner,)
 
 

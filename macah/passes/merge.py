@@ -7,33 +7,42 @@ x' = e;           x = e < x ? x' : x;  ->   x = min(e, x);
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from arch.ops import OPS
 from macah.fold import fold
-from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
-from macah.passes.predicate import Predicates, Values, negate, select, speculate
-from macah.walk import both, is_constant, loads_in, variables_in, written
+from macah.ir import Apply, Assign, Body, Const, Expr, Read, Variable
+from macah.passes.code import Code, Node, code_of
+from macah.passes.predicate import Arm, Predicates, negate, select
+from macah.walk import both, is_constant, loads_in, variables_in, with_guard
 
 _FUSED = frozenset({"smin", "smax", "umin", "umax", "abs", "absdiff"})
 
 
 def merge(
-    made: Body,
+    code: Code,
     predicate: Expr,
-    values: Values,
-    others: Values,
+    arms: tuple[Arm, Arm | None],
+    wanted: Container[Variable],
     predicates: Predicates,
     meaning: Expr | None = None,
-) -> Body:
-    """The code that made new values, and what gives them to their variables: `others` if `predicate` is 0.
+    order: int = 0,
+) -> None:
+    """Add to code what gives variables the new values that the arms in it have made.
 
-    `meaning` is what the predicate was computed from, before `made`.
+    They are those of the second arm if `predicate` is 0; only `wanted` variables need them. `meaning` is what
+    the predicate was computed from, before the code. `order` is that of the new places.
     """
-    merger = _Merger(made, predicate, predicates, meaning)
+    values, others = arms[0].values, arms[1].values if arms[1] else {}
+    writers = arms[0].writers | (arms[1].writers if arms[1] else {})
+    merger = _Merger(code, predicate, predicates, meaning, writers)
     for variable in {**values, **others}:
-        merger.add(variable, values.get(variable, Read(variable)), others.get(variable, Read(variable)))
-    return merger.result()
+        if variable in wanted:
+            stmt = merger.merged(
+                variable, values.get(variable, Read(variable)), others.get(variable, Read(variable))
+            )
+            code.add(Node(order, stmt))
+            order += 1
 
 
 def guarded(body: Body, predicate: Expr, keep: Iterable[Variable], predicates: Predicates) -> Body:
@@ -43,31 +52,32 @@ def guarded(body: Body, predicate: Expr, keep: Iterable[Variable], predicates: P
     """
     if is_constant(predicate, 1) or not body:
         return body
-    made, values = speculate(body, keep, predicates, predicate)
-    return merge(made, predicate, values, {}, predicates)
+    code = code_of(body)
+    arm = Arm(code, frozenset(keep), predicates)
+    for node in code.nodes:
+        if node.stmt is not None and not isinstance(node.stmt, Assign):
+            node.stmt = with_guard(node.stmt, predicate)
+    merge(code, predicate, (arm, None), arm.values, predicates, order=len(body))
+    return code.body()
 
 
 class _Merger:
-    def __init__(self, made: Body, predicate: Expr, predicates: Predicates, meaning: Expr | None) -> None:
-        self.made = made
+    def __init__(
+        self,
+        code: Code,
+        predicate: Expr,
+        predicates: Predicates,
+        meaning: Expr | None,
+        writers: dict[Variable, list[Node]],
+    ) -> None:
+        self.code = code
         self.predicate = predicate
         self.predicates = predicates
         self.meaning = meaning
-        self.writers: dict[Variable, list[int]] = {}
-        for place, stmt in enumerate(made):
-            for variable in written((stmt,)):
-                self.writers.setdefault(variable, []).append(place)
-        self.parts: dict[int, list[Stmt]] = {}
-        self.merged: list[Assign] = []
+        self.writers = writers
 
-    def result(self) -> Body:
-        code: list[Stmt] = []
-        for place, stmt in enumerate(self.made):
-            code += (*self.parts.get(place, ()), stmt)
-        return (*code, *self.merged)
-
-    def add(self, variable: Variable, value: Expr, other: Expr) -> None:
-        """Merge a variable that is to be `value` if the predicate holds, else `other`."""
+    def merged(self, variable: Variable, value: Expr, other: Expr) -> Assign:
+        """What gives a variable `value` if the predicate holds, else `other`."""
         old = Read(variable)
         if self.predicates.is_unspecified(value):
             value = other
@@ -78,7 +88,7 @@ class _Merger:
             new = self.update(variable, value, self.predicate)
         elif new is None and value == old:
             new = self.update(variable, other, negate(self.predicate))
-        self.merged.append(Assign(variable, new or select(self.predicate, value, other), variable.where))
+        return Assign(variable, new or select(self.predicate, value, other), variable.where)
 
     def fused(self, value: Expr, other: Expr) -> Expr | None:
         """The choice as one operation: minimum, maximum or absolute value."""
@@ -87,14 +97,13 @@ class _Merger:
         choice = fold(select(self.meaning, self.resolved(value), self.resolved(other)))
         if not (isinstance(choice, Apply) and choice.op in _FUSED) or any(loads_in(choice)):
             return None
-        changed = self.writers.keys() | {stmt.variable for stmt in self.merged}
-        return choice if changed.isdisjoint(variables_in(choice)) else None
+        return None if any(map(self.code.is_written, variables_in(choice))) else choice
 
     def resolved(self, value: Expr) -> Expr:
         """What a variable was given by its only assignment."""
         match value:
             case Read(variable) if len(self.writers.get(variable, ())) == 1:
-                stmt = self.made[self.writers[variable][0]]
+                stmt = self.writers[variable][0].stmt
                 if isinstance(stmt, Assign) and not any(loads_in(stmt.value)):
                     return stmt.value
         return value
@@ -103,11 +112,11 @@ class _Merger:
         """The new value of a variable that keeps its value unless `when`, if it is made from the old one."""
         old = Read(variable)
         match value:
-            case Read(made) if len(self.writers[made]) == 1:
+            case Read(made) if len(self.writers.get(made, ())) == 1:
                 place = self.writers[made][0]
             case _:
                 return None
-        match self.made[place]:
+        match place.stmt:
             case Assign(_, Apply("select", (q, a, b))) if old in (a, b) and self.predicates.holds(q):
                 chosen, q = (a, q) if b == old else (b, negate(q))
                 return select(
@@ -123,12 +132,14 @@ class _Merger:
                 return Apply(op, (old, select(when, self.part(place, variable.name, b), nothing)), bits)
         return None
 
-    def part(self, place: int, name: str, expr: Expr) -> Expr:
+    def part(self, place: Node, name: str, expr: Expr) -> Expr:
         """The value that an expression has at a place."""
         if isinstance(expr, Const):
             return expr
         made = self.predicates.variable(name) if name == "if" else Variable(f"{name}_part", expr.bits)
-        self.parts.setdefault(place, []).append(Assign(made, expr, self.made[place].where))
+        where = place.stmt.where if place.stmt else None
+        place.before.append(Assign(made, expr, where))
+        self.code.made.add(made)
         return Read(made)
 
 

@@ -9,13 +9,13 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Set
 
 from arch.ops import COMPARISONS
 from backend.dfg import Place
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
+from macah.passes.code import Code, Node
 from macah.walk import (
     Renaming,
     bodies,
@@ -28,7 +28,7 @@ from macah.walk import (
     replace_reads,
     statements,
     targets,
-    with_guard,
+    variables_in,
     written,
 )
 
@@ -158,90 +158,103 @@ def _booleans(kernel: ir.Kernel) -> set[Variable]:
         for variable in targets(stmt):
             values.setdefault(variable, [])
     known = values.keys() - other
-    while True:
-        wrong = {v for v in known if not all(_is_boolean(value, known) for value in values[v])}
-        if not wrong:
-            return known
-        known -= wrong
+    users: dict[Variable, set[Variable]] = {}
+    for variable, given in values.items():
+        for expr in given:
+            for used in variables_in(expr):
+                users.setdefault(used, set()).add(variable)
+    pending = list(known)
+    while pending:
+        variable = pending.pop()
+        if variable in known and not all(_is_boolean(value, known) for value in values[variable]):
+            known.discard(variable)
+            pending.extend(users.get(variable, ()))
+    return known
 
 
 # --- Code under a predicate
 
 
-@dataclass(slots=True)
-class _Arm:
-    """Code that is being made safe to run in vain: what stands for the variables that it must not touch."""
+class Arm:
+    """Code that is made safe to run in vain: variables in `keep` are not assigned.
 
-    keep: frozenset[Variable]
-    guard: Expr
-    predicates: Predicates
-    values: Values = field(default_factory=dict)
-    unspecified: dict[Variable, Expr] = field(default_factory=dict)
-    made: list[Stmt] = field(default_factory=list)
+    `values` says what holds their new values, `writers` where these are written.
+    """
 
-    def run(self, body: Body) -> None:
-        for stmt in body:
-            match stmt:
-                case Assign(variable, value, where):
-                    self.assign(variable, replace_reads(value, self.values), where)
-                case _:
-                    self.effect(stmt)
+    def __init__(self, code: Code, keep: Set[Variable], predicates: Predicates) -> None:
+        self.code = code
+        self.keep = keep
+        self.predicates = predicates
+        self.values: Values = {}
+        self.unspecified: dict[Variable, Expr] = {}
+        self.writers: dict[Variable, list[Node]] = {}
+        few, many = (code.assigns, keep) if len(code.assigns) < len(keep) else (keep, code.assigns)
+        for node in code.taken([variable for variable in few if variable in many]):
+            self._rewrite(node)
+        self.values |= self.unspecified
 
-    def assign(self, variable: Variable, value: Expr, where: Place | None) -> None:
+    def _rewrite(self, node: Node) -> None:
+        node.before = [self._put_in(stmt) for stmt in node.before]
+        match node.stmt:
+            case Assign() as stmt:
+                stmt = self._put_in(stmt)
+                node.stmt = self._assign(node, stmt) if stmt.variable in self.keep else stmt
+            case None:
+                pass
+            case stmt:
+                node.stmt = self._effect(node, stmt)
+
+    def _put_in(self, stmt: Assign) -> Assign:
+        return Assign(stmt.variable, replace_reads(stmt.value, self.values), stmt.where)
+
+    def _assign(self, node: Node, stmt: Assign) -> Stmt | None:
+        variable, value = stmt.variable, stmt.value
         self.unspecified.pop(variable, None)
-        if variable not in self.keep:
-            self.made.append(Assign(variable, value, where))
-        elif self.predicates.is_unspecified(value):
+        if self.predicates.is_unspecified(value):
             self.values[variable] = Const(0, variable.bits)
             self.unspecified[variable] = value
-        elif isinstance(value, Const):
+            return None
+        if isinstance(value, Const):
             self.values[variable] = value
-        else:
-            self.made.append(Assign(self.own(variable), value, where))
+            return None
+        return Assign(self._own(variable, node), value, stmt.where)
 
-    def own(self, variable: Variable) -> Variable:
-        """The arm's variable that stands for another."""
+    def _own(self, variable: Variable, node: Node) -> Variable:
+        """The arm's variable that stands for another, which is written at that place."""
         match self.values.get(variable):
             case Read(made):
-                return made
+                pass
             case _:
                 made = fresh(variable)
                 self.values[variable] = Read(made)
-                return made
+                self.code.made.add(made)
+        self.writers.setdefault(made, []).append(node)
+        return made
 
-    def effect(self, stmt: Stmt) -> None:
+    def _effect(self, node: Node, stmt: Stmt) -> Stmt:
         """An effect or a loop: without its guard it writes nothing, so no copies are needed."""
         for variable in (*targets(stmt), *_written_inside(stmt)):
             self.unspecified.pop(variable, None)
-            value = self.values.get(variable)
-            if isinstance(value, Const):
-                self.made.append(Assign(self.own(variable), value, stmt.where))
-        renaming = Renaming({v: e.variable for v, e in self.values.items() if isinstance(e, Read)})
-        constants = {v: e for v, e in self.values.items() if isinstance(e, Const)}
+            match self.values.get(variable):
+                case Const() as value:
+                    node.before.append(Assign(self._own(variable, node), value, stmt.where))
+                    self._own(variable, node)
+                case Read():
+                    self._own(variable, node)
+        touched = read((stmt,)) | written((stmt,))
+        values = {v: self.values[v] for v in touched if v in self.values}
+        renaming = Renaming({v: e.variable for v, e in values.items() if isinstance(e, Read)})
+        constants = {v: e for v, e in values.items() if isinstance(e, Const)}
 
         def rename(inner: Stmt) -> Stmt:
             inner = map_bodies(inner, lambda body: tuple([rename(s) for s in body]))
             inner = map_operands(inner, lambda expr: renaming.expr(replace_reads(expr, constants)))
             return map_targets(inner, lambda v: renaming.variables.get(v, v))
 
-        renamed = rename(stmt) if self.values else stmt
-        self.made.append(with_guard(renamed, self.guard))
+        return rename(stmt)
 
 
 def _written_inside(stmt: Stmt) -> tuple[Variable, ...]:
     """The variables that a loop writes, in the order of the program."""
     inside = (inner for body in bodies(stmt) for inner in statements(body))
     return tuple(dict.fromkeys(variable for inner in inside for variable in targets(inner)))
-
-
-def speculate(
-    body: Body, keep: Iterable[Variable], predicates: Predicates, guard: Expr = ir.TRUE
-) -> tuple[Body, Values]:
-    """Straight-line code and loops made safe to run in vain.
-
-    Effects and loops get the guard as well. Variables in `keep` are not assigned; the second result says what
-    holds their new values.
-    """
-    arm = _Arm(frozenset(keep), guard, predicates)
-    arm.run(body)
-    return tuple(arm.made), arm.values | arm.unspecified
