@@ -10,7 +10,7 @@ from pycparser import c_ast
 
 from macah import ctypes
 from macah.ctypes import ArrayType, CType, FunctionType, Integer, Pointer, StructType
-from macah.diagnostic import MacahError, Place
+from macah.diagnostic import MacahError, Note, Place
 from macah.lower_layout import Layout
 from macah.lower_packing import packing_of
 from macah.lower_scope import Constant, Entity, Scope, Typedef
@@ -43,9 +43,9 @@ class Types(ABC):
     def read_type(self, node: Any, scope: Scope) -> tuple[CType, bool]:
         """The type that a declarator or type name stands for, and whether an object of it is const."""
         match node:
-            case c_ast.Typename(type=inner, quals=quals):
-                ctype, const = self.read_type(inner, scope)
-                return ctype, const or "const" in (quals or ())
+            case c_ast.Typename(type=inner):
+                # Its qualifiers are those of what it begins with, which has them, too.
+                return self.read_type(inner, scope)
             case c_ast.TypeDecl(type=inner, quals=quals):
                 ctype, const = self.read_type(inner, scope)
                 return ctype, const or "const" in (quals or ())
@@ -147,6 +147,7 @@ class Types(ABC):
             if not isinstance(member, c_ast.Decl):
                 continue
             ctype, const = self.read_type(member.type, scope)
+            _refuse_twice(member, node.decls)
             if member.bitsize is not None:
                 self._bit_field(layout, member, ctype, const, scope)
                 continue
@@ -223,3 +224,11 @@ def _enum_type(values: list[int]) -> Integer:
     if small >= 0:
         return ctypes.UINT if large < 1 << 32 else ctypes.ULONG
     return ctypes.INT if small >= -(1 << 31) and large < 1 << 31 else ctypes.LONG
+
+
+def _refuse_twice(member: Any, members: list[Any]) -> None:
+    """A member whose name an earlier one of the same struct has is refused."""
+    first = next((m for m in members if isinstance(m, c_ast.Decl) and m.name == member.name), member)
+    if member.name and first is not member:
+        notes = (Note("it was declared here", place_of(first)),)
+        raise MacahError(f"duplicate member '{member.name}'", place_of(member), notes, code="redeclared")
