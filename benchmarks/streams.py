@@ -7,8 +7,9 @@ which nothing else on the machine interrupts; the median of many counts. The two
 processors, for all ways the same (`--free` leaves them to the system). The ring written by hand is what a C
 programmer would write for one sender and one receiver: indices in cache lines of their own, each side with a
 copy of the other's, waiting by looking again. `words` are sent and received one by one by the runtime's
-macros, as in translated programs; `blocks` as in loops that macah/translate_batch.py finds (below a depth of
-8, these go one by one too). Ratios are speeds relative to the ring's; more is better.
+macros, as in translated programs; `blocks` as in loops that macah/translate_batch.py finds (one by one too
+where the stream is shallow: below a depth of 32 at the sender, of 8 at the receiver). Ratios are speeds
+relative to the ring's; more is better. On a busy machine, run it before all others: `chrt -f 1 python ...`.
 """
 
 from __future__ import annotations

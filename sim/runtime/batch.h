@@ -3,7 +3,8 @@
  * A cursor keeps an end of a stream to its thread while elements are written to or read from places of the ring
  * that the other end knows nothing of yet. Before its thread may wait for anything, all of its cursors are
  * published, so that nobody waits for what has long been done. Where the thread does not own the end, or so few
- * elements fit that blocks would not pay, they go one by one.
+ * elements fit that blocks would not pay, they go one by one: a shallow stream's receiver then begins with the
+ * first while the sender writes the next, and still gives places back in blocks.
  */
 #ifndef MACAH_BATCH_H
 #define MACAH_BATCH_H
