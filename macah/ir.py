@@ -407,8 +407,8 @@ class Function:
 class Extent:
     """Memory of the host: from the beginning of the lvalue `first` to the end of the lvalue `last`.
 
-    It belongs to the variable called `name`, whose lvalue is `owner`; `reached`: through a pointer, so it may be
-    that of another variable, too.
+    It belongs to the variable called `name`, whose lvalue is `owner`; `reached`: through a pointer, so it may
+    be that of another variable, too.
     """
 
     name: str

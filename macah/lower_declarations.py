@@ -66,7 +66,7 @@ class Declarations(Analyzer):
         declaration = node.decl if isinstance(node, c_ast.FuncDef) else node
         where = place_of(declaration)
         try:
-            ctype, const = self.read_type(declaration.type, scope)
+            ctype, const = self.declared(declaration, scope)
             entity: Entity
             if isinstance(declaration, c_ast.Typedef):
                 entity = Typedef(ctype, const, where)

@@ -38,7 +38,7 @@ class Locals(Calls):
                 ctype, const = self.types.read_type(node.type, self.scope)
                 bind(self.scope, node.name, Typedef(ctype, const, where))
                 return
-            ctype, const = self.types.read_type(node.type, self.scope)
+            ctype, const = self.types.declared(node, self.scope)
             if node.name:
                 self._declare(node, ctype, const, where)
         except MacahError as error:

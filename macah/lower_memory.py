@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, CType, Integer, StructType, compatible
+from macah.ctypes import ArrayType, CType, Integer, Pointer, StructType, compatible
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, convert, index_word
 from macah.lower_base import type_text
@@ -28,27 +28,40 @@ class Memory(Bits):
         check_count(name, len(arguments), 3, where)
         what = name.removeprefix("__builtin_")
         first = self._block_at(what, arguments[0])
+        to = first
         if what == "memset":
             byte, source = self.number(arguments[1])
             byte = self.keep(convert(byte, source, ctypes.UCHAR), "byte", where)
-            count = self._element_count(what, first, arguments[2], where)
+            size = index_word(self.number(arguments[2])[0])
+            first = self._divided(first, size, where)
             self._each_element(
-                count, where, lambda i: self._fill_bytes(self._element_at(first, i, where), byte, where)
+                _element_count(first, size),
+                where,
+                lambda i: self._fill_bytes(self._element_at(first, i, where), byte, where),
             )
-            return first
+            return to
         second = self._block_at(what, arguments[1])
-        count = self._element_count(what, first, arguments[2], where)
-        if not compatible(first.target.type, second.target.type):
-            kinds = f"'{first.target.type}' and '{second.target.type}'"
-            message = f"'{what}' on elements of different types, {kinds}, is not supported in a kernel"
-            raise MacahError(message, where, hint="use a loop", code="builtin-function")
+        size = index_word(self.number(arguments[2])[0])
+        if compatible(first.target.type, second.target.type):
+            first, second = (self._divided(block, size, where) for block in (first, second))
+        else:
+            first, second = (self._in_bytes(block, where) for block in (first, second))
+        count = _element_count(first, size)
         if what == "memcmp":
             return self._compared_blocks(first, second, count, where)
         if what == "memmove" and first.target.object is second.target.object:
             self._move_block(first, second, count, where)
         else:
             self._each_element(count, where, lambda i: self._copy_element(first, second, i, where))
-        return first
+        return to
+
+    def _divided(self, block: Reference, size: ir.Expr, where: Place) -> Reference:
+        """A block as its elements, or as bytes if its size may be no whole number of them."""
+        element = ctypes.size_of(block.target.type) or 1
+        return block if _is_multiple(size, element) else self._in_bytes(block, where)
+
+    def _in_bytes(self, block: Reference, where: Place) -> Reference:
+        return self.pointer_as(block, Pointer(ctypes.UCHAR), where, cast=True)
 
     def _block_at(self, name: str, node: Any) -> Reference:
         value = self.rvalue(node)
@@ -56,16 +69,6 @@ class Memory(Bits):
             message = f"'{name}' needs a pointer, not a value of type '{type_text(value)}'"
             raise MacahError(message, place_of(node), code="incompatible-types")
         return value
-
-    def _element_count(self, name: str, block: Reference, node: Any, where: Place) -> ir.Expr:
-        """How many elements a number of bytes is."""
-        expr, _ = self.number(node)
-        size = ctypes.size_of(block.target.type) or 1
-        bytes_ = index_word(expr)
-        if isinstance(bytes_, ir.Const) and bytes_.value % size:
-            message = f"'{name}' of {bytes_.value} bytes, which are no whole elements of {size} bytes"
-            raise MacahError(message, where, hint="use a loop", code="builtin-function")
-        return apply("udiv", bytes_, ir.Const(size))
 
     def _each_element(self, count: ir.Expr, where: Place, body: Callable[[ir.Expr], None]) -> None:
         if isinstance(count, ir.Const):
@@ -145,3 +148,24 @@ class Memory(Bits):
     def _unsupported_block(self, name: str, ctype: CType, where: Place) -> MacahError:
         message = f"'{name}' on elements of type '{ctype}' is not supported in a kernel"
         return MacahError(message, where, hint="use a loop", code="builtin-function")
+
+
+def _element_count(block: Reference, size: ir.Expr) -> ir.Expr:
+    """How many elements a number of bytes is."""
+    return apply("udiv", size, ir.Const(ctypes.size_of(block.target.type) or 1))
+
+
+def _is_multiple(size: ir.Expr, of: int) -> bool:
+    """Whether a number of bytes is certainly one of whole elements."""
+    match size:
+        case ir.Const(value):
+            return value % of == 0
+        case ir.Apply("mul", (a, b)):
+            return _is_multiple(a, of) or _is_multiple(b, of)
+        case ir.Apply("shl", (_, ir.Const(places))):
+            return (1 << places) % of == 0
+        case ir.Apply("add" | "sub", (a, b)):
+            return _is_multiple(a, of) and _is_multiple(b, of)
+        case ir.Apply("trunc" | "zext32" | "sext32", (a,)):
+            return _is_multiple(a, of)
+    return of == 1

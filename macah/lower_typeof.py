@@ -57,15 +57,15 @@ class Analyzer(Constants):
             case c_ast.UnaryOp():
                 return self._type_of_unary(node, scope)
             case c_ast.BinaryOp(op=op, left=left, right=right):
-                return self._type_of_binary(op, self.type_of(left, scope), self.type_of(right, scope), node)
+                return self._type_of_binary(
+                    op, self.value_type(left, scope), self.value_type(right, scope), node
+                )
             case c_ast.TernaryOp(iftrue=yes, iffalse=no) | OrElse(value=yes, otherwise=no):
-                a, b = ctypes.decay(self.type_of(yes, scope)), ctypes.decay(self.type_of(no, scope))
-                both = isinstance(a, Integer | Floating) and isinstance(b, Integer | Floating)
-                return arithmetic_type(a, b) if both else a
+                return _either(self.value_type(yes, scope), self.value_type(no, scope))
             case c_ast.Assignment(lvalue=target):
                 return self.type_of(target, scope)
             case c_ast.ExprList(exprs=exprs):
-                return ctypes.decay(self.type_of(exprs[-1], scope))
+                return self.value_type(exprs[-1], scope)
             case c_ast.GenericSelection():
                 return self.type_of(self.selected(node, scope), scope)
             case c_ast.FuncCall(name=function, args=args):
@@ -74,19 +74,67 @@ class Analyzer(Constants):
             "cannot tell the type of this expression", place_of(node), code="unsupported-expression"
         )
 
+    def value_type(self, node: Any, scope: Scope) -> CType:
+        """The type of an expression's value: an array is a pointer to its elements."""
+        ctype = self.type_of(node, scope)
+        if isinstance(ctype, ArrayType):
+            return Pointer(ctype.element, self._is_const(node, scope))
+        return ctypes.decay(ctype)
+
+    def declared(self, node: Any, scope: Scope) -> tuple[CType, bool]:
+        """The type that a declaration gives its name, and whether that is const."""
+        match node:
+            case c_ast.Decl(type=c_ast.TypeDecl(type=c_ast.IdentifierType(names=["__auto_type"])), init=init):
+                ctype = self.value_type(init, scope)
+                refuse_bit_field(ctype, "take the type of", node)
+                return ctype, "const" in node.type.quals
+        return self.read_type(node.type, scope)
+
+    def _is_const(self, node: Any, scope: Scope) -> bool:
+        """Whether an lvalue must not be assigned."""
+        match node:
+            case c_ast.ID(name=name):
+                entity = scope.find(name)
+                return isinstance(entity, Constant) or (isinstance(entity, Object) and entity.const)
+            case c_ast.ArrayRef(name=base) | c_ast.UnaryOp(op="*", expr=base):
+                pointer = self.value_type(base, scope)
+                return isinstance(pointer, Pointer) and pointer.const
+            case c_ast.StructRef(name=base, type=kind, field=field):
+                inner = self.value_type(base, scope)
+                struct = self._target(inner, node) if kind == "->" else inner
+                members = member_path(struct, field.name, node)
+                outer = (
+                    isinstance(inner, Pointer) and inner.const
+                    if kind == "->"
+                    else self._is_const(base, scope)
+                )
+                return outer or any(member.const for member in members)
+            case c_ast.CompoundLiteral(type=to_type):
+                return self.read_type(to_type, scope)[1]
+            case c_ast.GenericSelection():
+                return self._is_const(self.selected(node, scope), scope)
+        return False
+
     def selected(self, node: Any, scope: Scope) -> Any:
         """The expression that `_Generic` selects."""
-        ctype = ctypes.decay(self.type_of(node.expr, scope))
-        default = None
+        ctype = self.value_type(node.expr, scope)
+        default, found = None, []
         for choice in node.associations:
             if choice.type is None:
                 default = choice.expr
-            elif ctypes.compatible(self.read_type(choice.type, scope)[0], ctype):
-                return choice.expr
-        if default is None:
+                continue
+            wanted, const = self.read_type(choice.type, scope)
+            # No value is const.
+            if not const and ctypes.compatible(wanted, ctype) and _same_const(wanted, ctype):
+                found.append(choice.expr)
+        if len(found) > 1:
+            message = f"which association of '_Generic' the type '{ctype}' selects cannot be told in a kernel"
+            hint = "use types that differ in more than 'volatile' or 'restrict'"
+            raise MacahError(message, place_of(node), hint=hint, code="unsupported-expression")
+        if not found and default is None:
             message = f"'_Generic' selector of type '{ctype}' is not compatible with any association"
             raise MacahError(message, place_of(node), code="incompatible-types")
-        return default
+        return found[0] if found else default
 
     def _type_of_name(self, name: str, node: Any, scope: Scope) -> CType:
         match scope.find(name):
@@ -121,14 +169,13 @@ class Analyzer(Constants):
                 return self._target(ctype, node)
             case "&":
                 refuse_bit_field(ctype, "take the address of", node)
-                return Pointer(ctype)
+                return Pointer(ctype, self._is_const(node.expr, scope))
             case "+" | "-" | "~" if isinstance(ctype, Integer):
                 return ctypes.promote(ctype)
             case _:
                 return ctype
 
     def _type_of_binary(self, op: str, left: CType, right: CType, node: Any) -> CType:
-        left, right = ctypes.decay(left), ctypes.decay(right)
         if op in _LOGICAL:
             return ctypes.INT
         if isinstance(left, Pointer):
@@ -167,3 +214,25 @@ class Analyzer(Constants):
         raise MacahError(
             "called object is not a function or function pointer", place_of(node), code="not-a-function"
         )
+
+
+def _either(a: CType, b: CType) -> CType:
+    """The type of `c ? a : b`."""
+    match a, b:
+        case Integer() | Floating(), Integer() | Floating():
+            return arithmetic_type(a, b)
+        case Pointer(x, const), Pointer(y, other):
+            return Pointer(y if y == ctypes.VOID else x, const or other)
+        case _, Pointer():
+            return b
+    return a
+
+
+def _same_const(a: CType, b: CType) -> bool:
+    """Whether two compatible types have `const` in the same places behind their pointers."""
+    match a, b:
+        case Pointer(x, first), Pointer(y, second):
+            return first == second and _same_const(x, y)
+        case ArrayType(x), ArrayType(y):
+            return _same_const(x, y)
+    return True

@@ -1,6 +1,7 @@
 """Pseudo-constants: `const int N = ADPC(1, 8);` becomes `enum { N = 1 /* ADPC(1, 8) */ };`, C's constant.
 
-In the head of a `for`, where C allows no such declaration, it comes to stand before the loop.
+Where its type is another than `int`, each use has a cast. In the head of a `for`, where C allows no such
+declaration, it comes to stand before the loop.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 
+from macah.ctypes import INT, Integer
 from macah.translate_scope import Symbol
 
 if TYPE_CHECKING:
@@ -20,14 +22,33 @@ def replace_adpc(translator: Translator, node: Any) -> bool:
     if not _is_adpc(translator, node):
         return False
     value = node.value if isinstance(node, c_ast.Enumerator) else node.init
-    number = translator.constant(value, node)
+    number, cast = translator.constant(value, node), ""
+    if isinstance(node, c_ast.Decl):
+        number, cast = _converted(translator, node, number)
     chosen = f"{number} /* {translator.source.spelled(translator.place(value))} */"
     if isinstance(node, c_ast.Enumerator):
         translator.source.replace(translator.place(value), chosen)
     else:
         _replace_declaration(translator, node, number, chosen)
-    translator.scopes.declare(node.name, Symbol("constant"))
+    translator.scopes.declare(node.name, Symbol("constant", cast=cast))
     return True
+
+
+def cast_adpc(translator: Translator, node: Any) -> None:
+    """Note the cast of a pseudo-constant that is used: an enumeration constant is an `int`."""
+    symbol = translator.scopes.find(node.name)
+    if symbol is not None and symbol.cast:
+        start = node.coord.start
+        translator.source.replace((start, start + len(node.name)), f"(({symbol.cast}){node.name})")
+
+
+def _converted(translator: Translator, node: Any, number: int) -> tuple[int, str]:
+    """The value of a pseudo-constant in its type, and that type if it is not `int`."""
+    ctype = translator.declared_type(node)
+    if not isinstance(ctype, Integer):
+        message = f"the pseudo-constant '{node.name}' has type '{ctype}', which is no integer type"
+        translator.fail(message, node, f"write 'const int {node.name} = ADPC(min, max);'", code="adpc")
+    return ctype.wrap(number), "" if ctype == INT else str(ctype)
 
 
 def hoist_adpc(translator: Translator, loop: Any) -> None:

@@ -15,11 +15,15 @@ _SEE_THROUGH = (c_ast.TypeDecl, c_ast.Typename, c_ast.Typedef, c_ast.Decl)
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A declared name. `kind`: "object" (a function too), "parameter", "type" or "constant"."""
+    """A declared name. `kind`: "object" (a function too), "parameter", "type" or "constant".
+
+    `cast` is the type of a constant that C would take for an `int`.
+    """
 
     kind: str
     type: Any = None
     value: int | None = None
+    cast: str = ""
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
 
+from pycparser import c_ast
+
 from macah.columns import MacahCoord
 from macah.lexer import MacahLexer, MacahToken
 from macah.program import Program
@@ -58,6 +60,11 @@ class Source:
         """The number of the token that `coord` is the place of."""
         # Not by line and column, which tokens behind different line markers may share.
         return bisect_left(self._starts, coord.start)
+
+    def is_member(self, node: Any) -> bool:
+        """Whether a node is the name in a designator `.name`."""
+        at = self.index_at(node.coord) if node.coord is not None else 0
+        return isinstance(node, c_ast.ID) and self.tokens[at - 1].value == "."
 
     def statement_end(self, end: int) -> int:
         """The end of a statement with its semicolon, which spans of expressions leave out."""

@@ -8,12 +8,14 @@ from typing import Any, NoReturn
 
 from pycparser import c_ast
 
+from macah.ctypes import CType
 from macah.diagnostic import Diagnostic, MacahError
 from macah.lexer import MacahToken
 from macah.lower_declarations import Declarations
+from macah.lower_scope import Scope
 from macah.program import is_ordering, place_of
 from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
-from macah.translate_adpc import hoist_adpc, replace_adpc
+from macah.translate_adpc import cast_adpc, hoist_adpc, replace_adpc
 from macah.translate_arithmetic import kernel_functions, translate_operation
 from macah.translate_batch import CLOSING, Ends, kernel_ends, loop_ends, opening, quiet_functions
 from macah.translate_calls import BUILTINS, translate_call
@@ -115,10 +117,15 @@ class Translator:
 
     def constant(self, node: Any, declared: Any) -> int:
         """The value of the constant expression `node`, which gives what `declared` declares its value."""
-        declarations = self.declarations
+        return self.declarations.constant(node, self._scope_of(declared), declared.name)
+
+    def declared_type(self, declared: Any) -> CType:
+        """The type that a declaration gives its name."""
+        return self.declarations.read_type(declared.type, self._scope_of(declared))[0]
+
+    def _scope_of(self, declared: Any) -> Scope:
         inside = isinstance(self._within, c_ast.FuncDef)
-        scope = declarations.scope_at(self._within, declared) if inside else declarations.file
-        return declarations.constant(node, scope, declared.name)
+        return self.declarations.scope_at(self._within, declared) if inside else self.declarations.file
 
     def fail(self, message: str, node: Any, hint: str = "", *, code: str) -> NoReturn:
         """Refuse the program because of `node`."""
@@ -149,6 +156,15 @@ class Translator:
                 self._scope(node.args or ())
             case c_ast.Struct() | c_ast.Union():
                 self._members(node)
+            case c_ast.ID():
+                cast_adpc(self, node)
+            case c_ast.StructRef():
+                # The member's name is another matter.
+                self.visit(node.name)
+            case c_ast.NamedInitializer(name=designators):
+                for part in (*designators, node.expr):
+                    if not self.source.is_member(part):
+                        self.visit(part)
             case c_ast.Enumerator():
                 if not replace_adpc(self, node):
                     self.scopes.declare(node.name, Symbol("constant"))
