@@ -248,7 +248,7 @@ class Lvalues(Pointers):
 
     def member(self, node: Any) -> Lvalue:
         """`s.m` or `p->m`."""
-        base = self.dereferenced(node.name) if node.type == "->" else self.value(node.name)
+        base = self.dereferenced(node.name, "'->'") if node.type == "->" else self.value(node.name)
         if not isinstance(base, Lvalue):
             raise MacahError(
                 "request for member in something not a structure", place_of(node), code="no-member"
@@ -257,7 +257,7 @@ class Lvalues(Pointers):
             base = base.member(member)
         return base
 
-    def dereferenced(self, node: Any) -> Lvalue:
+    def dereferenced(self, node: Any, operator: str = "unary '*'") -> Lvalue:
         """What a pointer points to."""
         where = place_of(node)
         value = self.value(node)
@@ -265,7 +265,7 @@ class Lvalues(Pointers):
         if isinstance(loaded, Reference) and not loaded.is_void:
             return loaded.target
         raise MacahError(
-            f"invalid type argument of unary '*' (have '{type_text(value)}')", where, code="not-an-array"
+            f"invalid type argument of {operator} (have '{type_text(value)}')", where, code="not-an-array"
         )
 
     def string(self, node: Any) -> Lvalue:

@@ -75,7 +75,7 @@ class Statements(Locals):
             case c_ast.AttributedStatement(stmt=inner) | c_ast.Label(stmt=inner):
                 self.statement(inner)
             case c_ast.Goto() | Asm() | KernelBlock() | c_ast.Case() | c_ast.Default():
-                raise _refused(node, where)
+                raise _refused(node, where, self.frame.breaks)
             case _:
                 self.value(node, wanted=False)
 
@@ -313,7 +313,8 @@ def _is_expression(node: Any) -> bool:
     )
 
 
-def _refused(node: Any, where: Place) -> MacahError:
+def _refused(node: Any, where: Place, around: list[Jump]) -> MacahError:
+    in_switch = any(jump.label.name == "break switch" for jump in around)
     match node:
         case c_ast.Goto():
             hint = "use a loop, 'break' or 'continue'"
@@ -323,5 +324,8 @@ def _refused(node: Any, where: Place) -> MacahError:
             return MacahError("'asm' is not supported in a kernel", where, hint=hint, code="inline-asm")
         case KernelBlock():
             return MacahError("a kernel block inside a kernel block", where, code="nested-kernel")
+        case c_ast.Case() | c_ast.Default() if not in_switch:
+            message = f"'{type(node).__name__.lower()}' label not within a switch statement"
+            return MacahError(message, where, code="misplaced-jump")
         case _:
             return nested_label(where)

@@ -25,6 +25,14 @@ void macah_check(const macah_stream *s, const char *what) {
   macah_die(magic == MACAH_FREED ? "%s: the stream has been freed" : "%s: this is not a stream", what);
 }
 
+/* As macah_check, with the place in the program. */
+static void check_at(const macah_stream *s, const char *what, struct macah_place place) {
+  char text[512];
+  if (s && __atomic_load_n(&s->magic, __ATOMIC_RELAXED) == MACAH_LIVE) return;
+  snprintf(text, sizeof text, "%s:%d: %s", place.file, place.line, what);
+  macah_check(s, text);
+}
+
 /* The ends of a shallow stream go through so many bytes of places, more than are in use at once, so that they meet
  * in the same cache line less often. */
 enum { ROOM = 512 };
@@ -93,7 +101,7 @@ static void await(macah_stream *s, enum macah_kind kind, struct macah_place plac
   macah_begin_wait(kind, s, place);
   doze(s, kind == MACAH_TO_SEND ? &s->writable : &s->readable, kind);
   macah_end_wait();
-  macah_check(s, kind == MACAH_TO_SEND ? "send" : "receive");
+  check_at(s, kind == MACAH_TO_SEND ? "send" : "receive", place);
 }
 
 static void trace(const macah_stream *s, const void *element, struct macah_place place) {
@@ -104,7 +112,7 @@ static void trace(const macah_stream *s, const void *element, struct macah_place
 
 static int send_now(macah_stream *s, const void *element, struct macah_place place) {
   macah_take(s, &s->sender);
-  if (macah_load(&s->closed)) macah_die("send: the stream has been closed");
+  if (macah_load(&s->closed)) macah_die("%s:%d: send: the stream has been closed", place.file, place.line);
   int possible = !macah_is_full(s);
   if (possible) {
     if (macah_tracing) trace(s, element, place);
@@ -127,28 +135,29 @@ static int receive_now(macah_stream *s, void *element) {
 }
 
 void macah_stream_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
-  macah_check(s, "send");
   struct macah_place place = {file, line, text};
+  check_at(s, "send", place);
   while (!send_now(s, element, place)) await(s, MACAH_TO_SEND, place);
 }
 
 int macah_stream_try_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
-  macah_check(s, "send");
-  return send_now(s, element, (struct macah_place){file, line, text});
+  struct macah_place place = {file, line, text};
+  check_at(s, "send", place);
+  return send_now(s, element, place);
 }
 
 int macah_stream_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
-  macah_check(s, "receive");
+  struct macah_place place = {file, line, text};
+  check_at(s, "receive", place);
   for (;;) {
     if (receive_now(s, element)) return 1;
     if (macah_is_ended(s)) return 0;
-    await(s, MACAH_TO_RECEIVE, (struct macah_place){file, line, text});
+    await(s, MACAH_TO_RECEIVE, place);
   }
 }
 
 int macah_stream_try_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
-  (void)file, (void)line, (void)text;
-  macah_check(s, "receive");
+  check_at(s, "receive", (struct macah_place){file, line, text});
   return !macah_is_empty(s) && receive_now(s, element);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -140,7 +141,9 @@ def test_misuse_is_reported_and_aborts(tmp_path: Path, body: str, message: str) 
       {body}
     }}"""
     done = run(build(host, [], tmp_path))
-    assert (done.returncode, done.stdout, done.stderr) == (-6, "", f"macah: {message}\n")
+    placed = re.sub(r"^macah: \S+:\d+: ", "macah: PLACE: ", done.stderr)
+    expected = f"PLACE: {message}" if message.startswith(("send", "receive")) else message
+    assert (done.returncode, done.stdout, placed) == (-6, "", f"macah: {expected}\n")
 
 
 def test_freeing_null_is_allowed(tmp_path: Path) -> None:
