@@ -37,9 +37,13 @@ class HostKernel:
 def kernel_call(translator: Translator, index: int, kernel: HostKernel) -> str:
     """The block that runs kernel number `index` in place of its source."""
     start = translator.place(kernel.site.node)[0]
-    exposed = exposed_names(translator.source.program.unit)
-    lines = [*_mentions(translator, kernel.site.node), *_call(index, kernel, exposed)]
-    # Copying indeterminate values is no mistake here.
+    unit = translator.source.program.unit
+    exposed = exposed_names(unit)
+    lines = [
+        *_mentions(translator, kernel.site.node),
+        *_indeterminate(kernel, unit),
+        *_call(index, kernel, exposed),
+    ]
     marker = translator.source.marker(start)
     body = "".join(f"  {line}\n" for line in lines)
     return f"{marker}/* kernel {kernel.site.name} */ {{\n{body}}}"
@@ -51,6 +55,17 @@ def _mentions(translator: Translator, node: KernelBlock) -> Iterator[str]:
     known = [name for name in sorted(used) if translator.scopes.is_object(name)]
     if known:
         yield " ".join(f"(void){name};" for name in known)
+
+
+def _indeterminate(kernel: HostKernel, unit: c_ast.FileAST) -> Iterator[str]:
+    """Keeps the compiler from knowing that a variable has no value yet: copying it is no mistake here."""
+    names = host_names(kernel.kernel)
+    written = {names[name].source for name in kernel.dfg.live_outs}
+    copied = {names[name].source for name in kernel.dfg.live_ins}
+    registers = {n.name for n in walk(unit) if isinstance(n, c_ast.Decl) and "register" in n.storage}
+    for source in sorted(written & copied - registers):
+        if source.isidentifier():
+            yield f'__asm__("" : "+m"({source}));'
 
 
 def _call(index: int, kernel: HostKernel, exposed: frozenset[str]) -> Iterator[str]:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from backend.dfg import DFG, Memory, StreamPort, Word
 from macah import ir
-from macah.program import Program, parse_program
+from macah.lower import lower
+from macah.passes.pipeline import optimize
+from macah.program import Program, parse_program, read_program
+from macah.todfg import build_dfg
 from macah.translate import HostKernel, to_host_c
 
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-O2"]
@@ -175,3 +178,26 @@ int main(void) {
         "kernel 0 in streams",
         "kernel 1 in streams",
     ]
+
+
+def test_a_variable_that_has_no_value_before_its_kernel_is_no_warning(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text("""static int last(const int *a, int n)
+{
+  int low;
+  register int high;
+  high = 0;
+  kernel { for (int i = 0; i < n; i++) { low = i; high += i; } }
+  return low + high + a[0];
+}
+int main(int argc, char **argv) { return last(&argc, 3) + !argv; }
+""")
+    program = read_program(source, [])
+    kernel = optimize(lower(program, program.kernels[0]))
+    text = to_host_c(program, [HostKernel(program.kernels[0], kernel, build_dfg(kernel))])
+    host = tmp_path / "host.c"
+    host.write_text(text)
+    for level in ("-O0", "-O2"):
+        flags = [*FLAGS, level, "-c", "-o", str(tmp_path / "host.o")]
+        done = subprocess.run(["gcc", *flags, str(host)], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
