@@ -155,7 +155,7 @@ class Addresses(Base):
         if self.storage.in_units(lvalue):
             return
         if self._is_formal(owner):
-            self._expand_all()
+            self.expand_all()
         if not can_be_raw(owner.type):
             message = f"'{owner.name}' of type '{owner.type}' cannot be looked at as another type in a kernel"
             hint = "copy its elements to an array of the other type"
@@ -166,12 +166,14 @@ class Addresses(Base):
     def tell_apart(self, a: Lvalue, b: Lvalue) -> None:
         """Make sure that two arrays that functions get are known, if they may be the same."""
         if a.object is not b.object and (self._is_formal(a.object) or self._is_formal(b.object)):
-            self._expand_all()
+            self.expand_all()
 
-    def _expand_all(self) -> None:
-        """Expand the functions that are being lowered where they are called."""
-        self.facts.expanded.update(id(function.definition) for function, _ in self.chain)
-        raise Reconsider
+    def expand_all(self) -> None:
+        """Make sure that the functions that are being lowered are expanded where they are called."""
+        functions = {id(function.definition) for function, _ in self.chain}
+        if not functions <= self.facts.expanded:
+            self.facts.expanded |= functions
+            raise Reconsider
 
     def _is_formal(self, owner: Object) -> bool:
         """Whether a variable stands for whatever array a function gets."""

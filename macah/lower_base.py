@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from pycparser import c_ast
@@ -59,6 +60,11 @@ class Frame:
     continues: list[Jump] = field(default_factory=list)
 
 
+@lru_cache(maxsize=1)
+def _closes_streams(unit: Any) -> bool:
+    return any(isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in walk(unit))
+
+
 class Base(ABC):
     """The state of lowering one kernel; what it only declares comes with the classes built on it."""
 
@@ -74,6 +80,8 @@ class Base(ABC):
         self.pointers: dict[tuple[Object, tuple[Step, ...]], Pointee] = {}
         # Pointers that were null, or used, before anything else was assigned; flags of what may be null.
         self.only_null: set[tuple[Object, tuple[Step, ...]]] = set()
+        # Pointers of the host that point to something since the kernel assigned them.
+        self.bound_here: set[tuple[Object, tuple[Step, ...]]] = set()
         self.unbound: set[tuple[Object, tuple[Step, ...]]] = set()
         self.flags_of_null: dict[tuple[Object, tuple[Step, ...]], ir.Variable] = {}
         # The function that the kernel stands in; the variables declared so far.
@@ -87,9 +95,7 @@ class Base(ABC):
         # The functions being lowered, with the places that call them.
         self.chain: list[tuple[FunctionName, Place]] = []
         # Whether a receive can find its stream closed.
-        self.streams_end = any(
-            isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in walk(program.unit)
-        )
+        self.streams_end = _closes_streams(program.unit)
 
     @abstractmethod
     def value(self, node: Any, wanted: bool = True) -> Value:

@@ -38,6 +38,11 @@ class Pointers(Addresses):
             hint = "use constant indices, or one array and an index"
             raise MacahError(message + " that is not constant", where, hint=hint, code="pointer-arrays")
         bound = self.pointers.get(key) or self._from_host(target, where)
+        if target.object.source is not None and (bound is None or key in self.bound_here):
+            self.bound_here.add(key)
+            self.expand_all()
+            if bound is not None and _is_gone(bound.target.object, value.target.object):
+                bound = None
         if bound is None:
             self._bind_first(target, key, value, where)
         else:
@@ -159,6 +164,8 @@ class Pointers(Addresses):
         if key is None:
             return Reference(self._chosen_by_index(pointer, where))
         found = self.pointers.get(key) or self._bound_later(pointer, where) or self._from_host(pointer, where)
+        if key in self.bound_here:
+            self.expand_all()
         if found is not None:
             valid = ir.TRUE if found.valid is None else ir.Read(found.valid)
             return Reference(found.target, valid, found.is_void)
@@ -254,6 +261,11 @@ class Pointers(Addresses):
         if in_bytes:
             return _at_byte(base, ir.Read(offset))
         return replace(base, steps=(*base.steps[:-1], ir.Read(offset)))
+
+
+def _is_gone(before: Object, now: Object) -> bool:
+    """Whether a variable is that of an earlier call of the function that now has another one."""
+    return before is not now and before.source is None and key_of(before) == key_of(now)
 
 
 def _nowhere(pointer: Lvalue, where: Place) -> Reference:
