@@ -16,6 +16,7 @@ from macah.lint_deadlock import deadlocks
 from macah.lint_ended import ended_loops
 from macah.lint_kernels import kernel_warnings
 from macah.lint_names import Names
+from macah.lint_overlap import overlapping_calls
 from macah.lint_pragmas import stray_pragmas
 from macah.lint_streams import lonely_streams
 from macah.lint_threads import Threads
@@ -56,6 +57,7 @@ def _all(
     threads = Threads(program, names)
     yield from lonely_streams(threads)
     yield from deadlocks(threads, ordered)
+    yield from overlapping_calls(program, kernels)
     yield from kernel_warnings(kernels, fabric)
 
 
