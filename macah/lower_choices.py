@@ -138,9 +138,11 @@ class Choices(Operators):
             or b.others
         ):
             hint = "use an index, or '?:' on the elements"
-            raise MacahError(
-                "the pointers do not point into the same array", where, hint=hint, code="pointer-arrays"
-            )
+            message = "the pointers do not point into the same array"
+            if a.object is b.object and a.path != b.path:
+                message = f"the pointers point to different members of '{a.object.name}'"
+                hint = "use 'if' and 'else' on the members themselves"
+            raise MacahError(message, where, hint=hint, code="pointer-arrays")
         if yes[0] or no[0]:
             return self._chosen_in_turn(condition, yes, no, where)
         steps = tuple(
