@@ -57,7 +57,7 @@ def _messages(lines: list[str]) -> Iterator[list[str]]:
         if plain.startswith("      |"):
             # Carets of an expansion are as wide as the macro's text.
             line = line.rstrip() + "\n"
-        if head is None and plain[:1] == " " and message and not plain.startswith("        "):
+        if head is None and plain[:1] == " " and message:
             message[-1] += line
         elif head is not None and head["kind"] == "note" and message:
             message.append(line)
@@ -74,7 +74,7 @@ def _is_internal(part: str) -> bool:
     head = _HEAD.match(first)
     if head is not None:
         return is_internal(first, head["file"])
-    return first.startswith("In file included from") and bool(_TRANSLATED.search(first))
+    return first.startswith("In file included from") and bool(_TRANSLATED.search(part))
 
 
 def _linked(text: str, source: str) -> str:
