@@ -92,7 +92,7 @@ class Functions(Parameters):
         array = self.storage.leaf(target, where)
         assert isinstance(array, ir.Array), target
         if formal in self.storage.written:
-            if target.const:
+            if target.const or array.initial:
                 message = f"'{function.name}' writes to read-only array '{target.object.name}'"
                 raise MacahError(message, where, code="read-only")
             self.storage.written.add(array)

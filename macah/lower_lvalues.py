@@ -110,7 +110,7 @@ class Lvalues(Pointers):
             case ir.Variable():
                 if value != ir.Read(leaf):
                     self.emit(ir.Assign(leaf, value, where))
-            case ir.Array():
+            case ir.Array() if not leaf.initial:
                 self.emit(ir.Store(leaf, target.index, value, where=where))
             case _:
                 raise MacahError(
@@ -140,7 +140,7 @@ class Lvalues(Pointers):
             match window.leaf:
                 case ir.Variable() as variable:
                     self.emit(ir.Assign(variable, unit, where))
-                case ir.Array() as array:
+                case ir.Array() as array if not array.initial:
                     self.emit(ir.Store(array, index, unit, where=where))
                 case _:
                     message = f"assignment of read-only variable '{target.object.name}'"
