@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pycparser import c_ast
@@ -69,6 +70,7 @@ def _alignments(attribute: Any) -> Iterator[int]:
             )
 
 
+@lru_cache(maxsize=1)
 def pragma_packing(unit: Any) -> dict[int, int]:
     """The largest alignment of members, by the `id` of each struct under a `#pragma pack`."""
     limits: dict[int, int] = {}

@@ -105,7 +105,8 @@ def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tup
     name = f"./{path}" if str(path).startswith("-") else str(path)
     try:
         command = [*shlex.split(cc), "-E", "-D__MACAH__", *cpp_flags, "-x", "c", name]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        stdin = None if name == "/dev/stdin" else subprocess.DEVNULL
+        done = subprocess.run(command, stdin=stdin, capture_output=True, check=False)
     except FileNotFoundError:
         hint = "install a C compiler, for example the Debian package 'gcc'"
         raise MacahError(f"cannot find the C compiler '{cc}'", hint=hint, code="c-compiler") from None
@@ -186,11 +187,13 @@ def _kernel_sites(unit: Any) -> tuple[KernelSite, ...]:
         for node in walk(function)
         if isinstance(node, KernelBlock)
     ]
-    for function, node in found:
+    for _, node in found:
         _refuse_nested(node)
-        _refuse_inner_function(function, node)
+    functions = list({id(function): function for function, _ in found}.values())
+    for function in functions:
+        _refuse_inner_kernels(function)
     names = _unique_names([(node.name, f"{function.decl.name}_kernel") for function, node in found])
-    ordered = {id(node) for function in {id(f): f for f, _ in found}.values() for node in _ordered(function)}
+    ordered = {id(node) for function in functions for node in _ordered(function)}
     return tuple(
         KernelSite(name, node, function, place_of(node), index, id(node) in ordered)
         for index, (name, (function, node)) in enumerate(zip(names, found, strict=True))
@@ -219,9 +222,11 @@ def _refuse_nested(node: KernelBlock) -> None:
             )
 
 
-def _refuse_inner_function(function: Any, node: KernelBlock) -> None:
+def _refuse_inner_kernels(function: Any) -> None:
     for inner in walk(function.body):
-        if isinstance(inner, c_ast.FuncDef) and any(n is node for n in walk(inner)):
+        if not isinstance(inner, c_ast.FuncDef):
+            continue
+        for node in (n for n in walk(inner) if isinstance(n, KernelBlock)):
             hint = f"move '{inner.decl.name}' out of '{function.decl.name}'"
             raise MacahError(
                 "a kernel block in a nested function", place_of(node), hint=hint, code="kernel-block"
