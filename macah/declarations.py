@@ -129,6 +129,9 @@ class Declarations(Recovering):
             where = self._tok_coord(self._advance())
             if isinstance(spec["type"][0], StreamType):
                 self._fail("the elements of a stream cannot be streams", where, code="stream-element")
+            if getattr(spec["type"][0], "names", None) == ["void"]:
+                hint = "a stream of tokens without data can be a 'char stream'"
+                self._fail("a stream cannot carry 'void'", where, hint=hint, code="stream-element")
             plain = {**spec, "qual": [], "type_attributes": []}
             spec["type"] = [StreamType(self._build_type_name(plain, None, first), where)]
             while (kind := self._peek_type()) in _QUALIFIERS or (
