@@ -214,6 +214,8 @@ def _truth(equal: ir.Expr, op: str) -> Rvalue:
 
 def different(name: str, where: Place, before: str = "", now: str = "") -> MacahError:
     message = f"pointer '{name}' points into '{before}' and into '{now}'"
+    if before == now:
+        message = f"pointer '{name}' points into different members of '{now}'"
     if not now:
         message = f"pointers into different arrays, as '{name}', cannot be cast in a kernel"
     return MacahError(message, where, hint="use one pointer for each array", code="pointer-arrays")
