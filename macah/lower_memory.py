@@ -14,6 +14,7 @@ from macah.lower_bits import Bits
 from macah.lower_functions import check_count
 from macah.lower_scope import Object
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
+from macah.lower_units import overlaps
 from macah.program import place_of
 
 _NAMES = ("memcpy", "memmove", "memset", "memcmp")
@@ -107,7 +108,14 @@ class Memory(Bits):
         if target.const:
             raise MacahError("assignment of read-only location", where, code="read-only")
         match target.type:
-            case StructType(kind="struct", members=members):
+            case StructType() as ctype if overlaps(ctype):
+                # Bits that members share are filled once.
+                first = self._in_bytes(Reference(target), where)
+                count = ir.Const(ctypes.size_of(ctype) or 0)
+                self._each_element(
+                    count, where, lambda i: self._fill_bytes(self._element_at(first, i, where), byte, where)
+                )
+            case StructType(members=members):
                 for member in members:
                     self._fill_bytes(target.member(member), byte, where)
             case ArrayType(length=length):
@@ -119,6 +127,8 @@ class Memory(Bits):
                 self.store(target, whole, ctypes.ULONG, where)
             case Integer():
                 self.store(target, apply("mul", byte, ir.Const(0x01010101)), ctypes.UINT, where)
+            case Pointer() if byte == ir.Const(0):
+                self.bind_null(target, where)
             case ctype:
                 raise self._unsupported_block("memset", ctype, where)
 
