@@ -77,6 +77,9 @@ class Expressions(Choices):
     def _literal(self, node: Any) -> Rvalue:
         ctype, value = literal(node)
         if isinstance(ctype, Floating):
+            if "int" in node.type:
+                message = "integer constant is too large for its type"
+                raise MacahError(message, place_of(node), code="invalid-token")
             raise MacahError(NO_FLOAT, place_of(node), hint="use integers", code="floating-point")
         return Rvalue(ctype, constant(int(value), ctype))
 

@@ -96,16 +96,18 @@ void macah_fault(const char *what, const char *file, int line);
 #define macah_shl_assign_at(pointer, n) MACAH_ASSIGN_AT(pointer, macah_shl, n)
 #define macah_shr_assign_at(pointer, n) MACAH_ASSIGN_AT(pointer, macah_shr, n)
 
+/* The count of a shift, which must be an integer, as in C. */
+#define macah_places(by) ((void)sizeof(0 << (by)), (long long)(by))
 /* Shifts the first dimension of an array, as `<<=` and `>>=` do. */
 #define macah_shift_left(array, by) \
-  macah_shift((array), 1, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]), -(long long)(by))
+  macah_shift((array), 1, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]), -macah_places(by))
 #define macah_shift_right(array, by) \
-  macah_shift((array), 1, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]), (long long)(by))
+  macah_shift((array), 1, sizeof(array) / sizeof((array)[0]), sizeof((array)[0]), macah_places(by))
 /* The same for a window over a room of twice its size: the window slides, or is moved to the other end. */
 #define macah_slide_left(window, room, by) \
-  ((window) = (__typeof__(window))macah_slid(window, room, sizeof(room) / 2, sizeof *(room), -(long long)(by)))
+  ((window) = (__typeof__(window))macah_slid(window, room, sizeof(room) / 2, sizeof *(room), -macah_places(by)))
 #define macah_slide_right(window, room, by) \
-  ((window) = (__typeof__(window))macah_slid(window, room, sizeof(room) / 2, sizeof *(room), (long long)(by)))
+  ((window) = (__typeof__(window))macah_slid(window, room, sizeof(room) / 2, sizeof *(room), macah_places(by)))
 MACAH_INLINE void *macah_slid(void *window, void *room, __SIZE_TYPE__ size, __SIZE_TYPE__ element, long long by) {
   __UINT64_TYPE__ places = by < 0 ? 0ull - (unsigned long long)by : (unsigned long long)by;
   if (places >= size / element) return window;
@@ -121,8 +123,8 @@ MACAH_INLINE void *macah_slid(void *window, void *room, __SIZE_TYPE__ size, __SI
 }
 /* Shifts each of `rows` arrays of `count` elements that follow one another. */
 #define macah_shift_left_of(array, rows, count, size, by) \
-  macah_shift((array), (rows), (count), (size), -(long long)(by))
+  macah_shift((array), (rows), (count), (size), -macah_places(by))
 #define macah_shift_right_of(array, rows, count, size, by) \
-  macah_shift((array), (rows), (count), (size), (long long)(by))
+  macah_shift((array), (rows), (count), (size), macah_places(by))
 
 #endif

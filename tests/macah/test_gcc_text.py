@@ -22,7 +22,7 @@ def test_stream_types_are_written_as_in_the_program(tmp_path: Path) -> None:
 
 
 def test_no_header_of_the_runtime_and_no_temporary_file_is_named(tmp_path: Path) -> None:
-    text = 'void f(int stream s) {\n  pstream_create(int, "4");\n  s <! y;\n  z <! 3;\n  if (EXPECT(1, 50)) ;\n}\n'
+    text = 'void f(int stream s) {\n pstream_create(int, "4");\n  s <! y;\n  z <! 3;\n if (EXPECT(1, 9)) ;\n}\n'
     for form in ("text", "json"):
         said = _said(tmp_path, text, f"--diagnostics-format={form}")
         assert "undeclared" in said
@@ -53,3 +53,10 @@ def test_warnings_reach_code_behind_an_accessor(tmp_path: Path) -> None:
     assert "t.macah:5:38: warning: passing argument 2 of ‘mem_reader_spawn’ makes pointer" in said
     assert "t.macah:3:19: warning: unused variable ‘x’" in said
     assert "macah_" not in said
+
+
+def test_an_array_is_shifted_by_an_integer(tmp_path: Path) -> None:
+    text = "int main(void) {\n  int d[^4^] = {0};\n  d >>= 1.5;\n  d <<= d;\n  return 0;\n}\n"
+    said = _said(tmp_path, text)
+    assert "t.macah:3:3: error: invalid operands to binary << (have ‘int’ and ‘double’)" in said
+    assert "t.macah:4:3: error: invalid operands to binary << (have ‘int’ and ‘int *’)" in said
