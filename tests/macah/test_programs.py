@@ -28,7 +28,7 @@ int main(void)
 }
 """)
     expected = run("--mode", "c", program)
-    assert expected == (-6, "", f"p: {program}:3: twice: Assertion `x < 3 && \"it is small\"' failed.\n")
+    assert expected == (-6, "", f'p: {program}:3: twice: Assertion `x < 3 && "it is small"\' failed.\n')
     assert run(program) == expected
     assert run("-DNDEBUG", program) == (0, "20", "")
 
