@@ -84,7 +84,7 @@ def test_an_unknown_trip_count_is_an_error_with_its_place():
         unrolled(loop(I, Read(X)))
     (diagnostic,) = caught.value.diagnostics
     assert "trip count" in diagnostic.message and diagnostic.where == Place("f.macah", 3, 1)
-    assert "`x`" in diagnostic.notes[0].message
+    assert "'x'" in diagnostic.notes[0].message
 
 
 def test_endless_unrolling_is_an_error():
