@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from program_generator_types import Base, Ex, Scalar, Struct, Type, Var
 
 
-class Places(Base):
+class Places(Base, ABC):
     """Needs the variables in scope."""
 
     scope: dict[str, Var]
 
+    @abstractmethod
     def pure(self, depth: int) -> Ex:
         """An expression without effects."""
-        raise NotImplementedError
 
     def place(self, depth: int, write: bool = False) -> Ex | None:
         """A scalar lvalue; its object is what is written."""
