@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from macah import ctypes, ir
 from macah.ctypes import Integer, compatible
@@ -16,6 +17,8 @@ from macah.lower_scope import Object
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
 from macah.lower_units import As
 from macah.program import place_of
+
+_V = TypeVar("_V")
 
 
 class Choices(Operators):
@@ -112,14 +115,25 @@ class Choices(Operators):
     ) -> Lvalue:
         result = Object("choice", yes[1].type, where=where)
         target = Lvalue(result, result.type)
+        self._put_either(condition, yes, no, lambda value: self.copy(target, value, where), where)
+        return target
+
+    def _put_either(
+        self,
+        condition: ir.Expr,
+        yes: tuple[list[ir.Stmt], _V],
+        no: tuple[list[ir.Stmt], _V],
+        put: Callable[[_V], None],
+        where: Place,
+    ) -> None:
+        """Has the effects of one of two values, and puts that where it belongs."""
         branches: list[list[ir.Stmt]] = []
         for effects, value in (yes, no):
             with self.collected() as branch:
                 self.body += effects
-                self.copy(target, value, where)
+                put(value)
             branches.append(branch)
         self.emit_if(condition, branches[0], branches[1], where)
-        return target
 
     def _chosen_reference(
         self,
@@ -164,13 +178,13 @@ class Choices(Operators):
         """A pointer chosen between values with effects."""
         result = Object("choice", yes[1].type, where=where)
         self.facts.varying.add(key_of(result))
-        branches: list[list[ir.Stmt]] = []
-        for effects, value in (yes, no):
-            with self.collected() as branch:
-                self.body += effects
-                self.bind_pointer(Lvalue(result, result.type), value, where)
-            branches.append(branch)
-        self.emit_if(condition, branches[0], branches[1], where)
+        self._put_either(
+            condition,
+            yes,
+            no,
+            lambda value: self.bind_pointer(Lvalue(result, result.type), value, where),
+            where,
+        )
         chosen = self.load(Lvalue(result, result.type), where)
         assert isinstance(chosen, Reference), chosen
         return chosen
