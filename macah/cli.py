@@ -115,6 +115,14 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--dump-after", action="append", default=[], metavar="PASS|all", help="print each kernel after a pass"
     )
+    add(
+        "--disable",
+        action="append",
+        default=[],
+        type=_names,
+        metavar="NAME,...",
+        help="leave out optimisations, to see what they are worth; a name that is none lists them",
+    )
     add("--time", action="store_true", help="say how long each stage took")
     add("-v", "--verbose", action="store_true", help="print the commands that are run, and progress")
     for flag, kind, meaning in (
@@ -148,6 +156,10 @@ def _modes(text: str) -> tuple[str, ...]:
     if len(modes) != 2 or not set(modes) <= set(MODES):
         raise argparse.ArgumentTypeError(f"'{text}' is not two of {', '.join(MODES)} with a comma between")
     return modes
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
 
 
 def _seconds(text: str) -> float:
@@ -212,6 +224,7 @@ def parse(argv: Sequence[str]) -> Options:
         emit=found.emit,
         json=found.json,
         dump_after=tuple(found.dump_after),
+        disable=tuple(name for names in found.disable for name in names),
         time=found.time,
         verbose=found.verbose,
         cpp=(*found.cpp, *preprocessed, *gcc.cpp),
@@ -258,7 +271,7 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
 _VALUED = (
     *("-o", "--mode", "--modes", "--timeout", "--arch", "--seed", "--adpc", "--emit"),
     *VALUED,
-    *("--dump-after", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
+    *("--dump-after", "--disable", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
 )
 
 

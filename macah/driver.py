@@ -27,9 +27,10 @@ from .ir import Kernel
 from .lint import warnings
 from .lower import lower
 from .messages import Messages, Stopped
+from .optional import OPTIONAL
 from .options import Options
 from .parser import deep_recursion
-from .passes.pipeline import PIPELINE, optimize
+from .passes.pipeline import PIPELINE, optimize, required
 from .program import KernelSite, Program, read_program
 from .report import report_json, report_text
 from .show import show_kernel
@@ -176,6 +177,14 @@ def _check_passes(options: Options) -> None:
                 hint=f"passes: lower {' '.join(dict.fromkeys(known))}",
                 code="usage",
             )
+    for name in options.disable:
+        if name not in OPTIONAL:
+            problem = (
+                f"--disable: no kernel can do without '{name}'"
+                if name in required()
+                else f"--disable: there is no optimisation '{name}'"
+            )
+            raise MacahError(problem, hint=f"optimisations: {' '.join(OPTIONAL)}", code="usage")
 
 
 def _check_ordered(program: Program, options: Options) -> None:
@@ -217,6 +226,7 @@ def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, sta
         kernel = lower(program, site, adpc)
         if {site.name, "*"} & {*options.ordered}:
             kernel = replace(kernel, ordered=True)
+        kernel = replace(kernel, without=frozenset(options.disable))
         watch("lower", kernel)
     with stages(f"optimize {site.name}"):
         return optimize(kernel, watch)

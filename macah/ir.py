@@ -464,6 +464,7 @@ class Kernel:
     """One kernel block. Local variables and arrays are the ones that occur and are not captured.
 
     `ordered`: operations on different streams keep their order as well, as seen from outside.
+    `without`: the optimisations that are not to be done (`optional.py`).
     """
 
     name: str
@@ -474,3 +475,4 @@ class Kernel:
     notes: tuple[str, ...] = field(default=())
     ordered: bool = False
     statics: tuple[Static, ...] = ()
+    without: frozenset[str] = frozenset()

@@ -27,6 +27,7 @@ class Options:
     explain: str = ""  # a code
     json: bool = False
     dump_after: tuple[str, ...] = ()
+    disable: tuple[str, ...] = ()  # names of optimisations
     time: bool = False
     verbose: bool = False
     cpp: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, fin
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.names import host_names as host_names
 from macah.names import unused_name
+from macah.optional import enabled
 from macah.orders import Access, lead_orders, memory_orders, stream_orders
 from macah.walk import arrays_written, children, written
 
@@ -245,7 +246,7 @@ class _Builder:
         final = {variable: self.values[variable] for variable in self.changing if variable in self.values}
         self.recurrences = Recurrences(self.graph, self.initial, final)
         invariants = self.recurrences.invariants()
-        if invariants:
+        if invariants or not enabled(self.kernel, "congruence"):
             return {**invariants}
         return {v: Before(other) for v, other in congruent(self.graph, self.initial, final).items()}
 
@@ -299,8 +300,10 @@ class _Builder:
     # --- The result
 
     def result(self) -> DFG:
-        balance(self.graph, self.recurrences.final)
-        fuse(self.graph, self.recurrences.final)
+        if enabled(self.kernel, "balance"):
+            balance(self.graph, self.recurrences.final)
+        if enabled(self.kernel, "muladd"):
+            fuse(self.graph, self.recurrences.final)
         nodes, new = finish(self.graph, self.recurrences)
         orders: list[Order] = []
         for operations in self.operations.values():

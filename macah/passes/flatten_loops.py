@@ -32,6 +32,7 @@ from dataclasses import replace
 from macah import ir
 from macah.fold import fold
 from macah.ir import Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
+from macah.optional import enabled
 from macah.passes.counters import (
     AHEAD,
     Counter,
@@ -63,15 +64,17 @@ _NONE: Live = frozenset()
 def flatten_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Make the kernel some constants and one loop of straight-line code; see the module for an example."""
     captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
-    flattener = _Flattener(Builder(Predicates(kernel), captured, captured - written(kernel.body)))
+    builder = Builder(Predicates(kernel), captured, captured - written(kernel.body))
+    flattener = _Flattener(builder, enabled(kernel, "count_ahead"))
     whole = DoWhile(kernel.body, ir.FALSE, where=kernel.where)
     flat = flattener.flatten(whole, live_at_end(kernel), frozenset(), {}, whole=True)
     return replace(kernel, body=(*flat.state, flat.loop))
 
 
 class _Flattener:
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, counts_ahead: bool) -> None:
         self.builder = builder
+        self.counts_ahead = counts_ahead
         self.predicates = builder.predicates
 
     def flatten(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts, whole: bool = False) -> Flat:
@@ -105,13 +108,13 @@ class _Flattener:
         nest = Nest(loop, initial, before, state, flat.loop, rest, finish, ir.TRUE if runs else entered)
         if whole:
             return self.builder.whole(nest)
-        if runs:
+        if runs and self.counts_ahead:
             return self.ahead(nest, flat.least, after, facts, starts)
         return self.builder.inside(nest, Extra())
 
     def innermost(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> Flat:
         """A loop of straight-line code; its counter is set back in time if that has to be done."""
-        counter = self.counter(loop.body, loop.condition, starts, after)
+        counter = self.counter(loop.body, loop.condition, starts, after) if self.counts_ahead else None
         if counter is None:
             return Flat((), loop, 1)
         state, loop = count_inner(loop, counter, facts, self.predicates)

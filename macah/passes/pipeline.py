@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from macah import ir
 from macah.check import check_kernel
+from macah.optional import OPTIONAL
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.flatten_loops import flatten_loops
 from macah.passes.fuse_loops import fuse_loops
@@ -53,12 +54,22 @@ PIPELINE = (
 )
 
 
+def required() -> tuple[str, ...]:
+    """The names of the passes that no kernel can do without."""
+    return tuple(dict.fromkeys(step.name for step in PIPELINE if step.name not in OPTIONAL))
+
+
 def optimize(kernel: ir.Kernel, watch: Callable[[str, ir.Kernel], None] | None = None) -> ir.Kernel:
-    """The kernel in its final form; `watch` sees the result of each pass. Checks after each."""
+    """The kernel in its final form; `watch` sees the result of each pass. Checks after each.
+
+    Passes that the kernel is to do without are left out.
+    """
     absent: frozenset[type] = frozenset()
     widths: tuple[int, ...] = (32, 64)
     check_kernel(kernel)
     for step in PIPELINE:
+        if step.name in kernel.without:
+            continue
         kernel = step.run(kernel)
         absent |= frozenset(step.removes)
         widths = (32,) if step.narrows else widths

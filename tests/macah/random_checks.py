@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -100,6 +100,7 @@ def check(
     every_pass: bool = True,
     flags: tuple[str, ...] = (),
     fabric: Fabric | None = None,
+    without: frozenset[str] = frozenset(),
 ) -> Failure | None:
     """The first stage that does something else than gcc. Errors: Unfit."""
     path = directory / "random.macah"
@@ -108,7 +109,7 @@ def check(
     try:
         program = read_program(path)
         stage = "lower"
-        kernels = [lower(program, site) for site in program.kernels]
+        kernels = [replace(lower(program, site), without=without) for site in program.kernels]
         made = reference(text, kernels, directory, flags)
         runs = executions(made.recorded, kernels)
         for kernel in kernels:

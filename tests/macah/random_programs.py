@@ -2,7 +2,8 @@
 
 `--every-pass` also interprets between passes (else only the lowered kernel, the last pass and the graph),
 `--sanitize` has gcc hold the programs themselves to C's rules, `--hardware` simulates them mapped,
-`--mode-c` compares the translated C as well.
+`--mode-c` compares the translated C as well. `--disable` leaves optimisations out, by name, or with `some` a
+random choice of them for each program.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 from program_generator import program
 from random_checks import SANITIZE, Failure, Unfit, check, check_translation
 from reducer import reduced
 
 from arch.describe import load_fabric
+from macah.optional import OPTIONAL
 
 
 def main() -> int:
@@ -44,16 +47,27 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--hardware", action="store_true")
     parser.add_argument("--mode-c", action="store_true")
     parser.add_argument("--keep", type=Path, default=Path("random-failures"), help="where failures are kept")
+    parser.add_argument("--disable", default="", metavar="NAME,...|some")
     return parser.parse_args()
+
+
+def _disabled(words: str, seed: int) -> frozenset[str]:
+    chance = Random(seed)
+    if words == "some":
+        return frozenset([name for name in OPTIONAL if chance.random() < 0.5])
+    names = frozenset(words.split(",")) - {""}
+    assert names <= OPTIONAL.keys(), words
+    return names
 
 
 def _one(seed: int, options: argparse.Namespace, directory: Path) -> str:
     fabric = load_fabric("grid8x8") if options.hardware else None
     text = program(seed, size=5, hardware=True, wide=False) if options.hardware else program(seed)
+    without = _disabled(options.disable, seed)
     flags = SANITIZE if options.sanitize else ()
 
     def failure(text: str) -> Failure | None:
-        return check(text, directory, options.every_pass, flags, fabric) or (
+        return check(text, directory, options.every_pass, flags, fabric, without) or (
             check_translation(text, directory) if options.mode_c else None
         )
 

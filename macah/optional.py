@@ -1,0 +1,27 @@
+"""What a program compiles without: optimisations that `--disable NAME` leaves out, to see what they are worth.
+
+A name is that of a pass of `passes/pipeline.py`, which then is not run, or of a part of the compiler that
+asks `enabled(kernel, name)`. Passes that remove what no later stage knows are not here.
+
+A new optimisation enters its name here, and either is a pass of that name or asks.
+"""
+
+from __future__ import annotations
+
+from macah import ir
+
+OPTIONAL = {
+    "scalarize_arrays": "arrays with constant indices become scalars or banks",
+    "simplify": "constants, copies and dead code go before the graph is made",
+    "count_ahead": "counters and sums of nests are known an iteration ahead",
+    "congruence": "variables that always have the same value are one",
+    "balance": "sums and other chains are combined with the carried value last",
+    "muladd": "a product and the addition after it are one operation",
+}
+"""Each name, and what it stands for in a few words."""
+
+
+def enabled(kernel: ir.Kernel, name: str) -> bool:
+    """Whether an optimisation is to be done."""
+    assert name in OPTIONAL, name
+    return name not in kernel.without

@@ -1,0 +1,80 @@
+"""Optimisations can be left out one by one: each makes a difference, and none is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend.dfg import DFG, show_dfg
+from macah import ir
+from macah.lower import lower
+from macah.optional import OPTIONAL
+from macah.passes.pipeline import PIPELINE, optimize, required
+from macah.program import read_program
+from macah.todfg import build_dfg
+
+# Every optimisation changes the graph of one of these: who adds one adds a kernel if need be.
+KERNELS = (
+    """void f(int stream in, int stream out) {
+      kernel { int a[4], s = 0;
+        for (int i = 0; i < 10; i++) {
+          FOR (int k = 0; k < 4; k++) { a[k] <? in; s += a[k] * (k + 3); }
+          out <! s; } } }""",
+    """void f(int stream in, int stream out, int n) {
+      kernel { int i = 0, j = 0;
+        for (int k = 0; k < n; k++) {
+          int sum = 0, x;
+          for (int l = 0; l < 16; l++) { x <? in; sum += x; i++; j++; }
+          out <! sum + i * j; } } }""",
+    """void f(int a[100], int stream out) {
+      kernel { int x = 3, y = 0;
+        if (x == 4) for (int i = 0; i < 5; i++) out <! i;
+        for (int i = 0; i < 100; i++) { if (x == 3) y = a[i]; else y = a[i] * a[i]; out <! y; } } }""",
+)
+
+
+def _kernels(directory: Path) -> list[ir.Kernel]:
+    found = []
+    for number, text in enumerate(KERNELS):
+        source = directory / f"p{number}.macah"
+        source.write_text(text)
+        program = read_program(source)
+        found += [lower(program, site) for site in program.kernels]
+    return found
+
+
+def _graph(kernel: ir.Kernel, *without: str) -> DFG:
+    return build_dfg(optimize(replace(kernel, without=frozenset(without))))
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
+    graphs = [(show_dfg(_graph(kernel)), show_dfg(_graph(kernel, name))) for kernel in _kernels(tmp_path)]
+    assert any(done != left_out for done, left_out in graphs)
+
+
+def test_what_is_required_is_what_is_not_optional() -> None:
+    assert set(required()).isdisjoint(OPTIONAL)
+    assert {"inline_calls", "convert_ifs", "flatten_loops"} <= set(required())
+    assert all(not step.removes or step.name in required() for step in PIPELINE)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("convert_ifs", "no kernel can do without 'convert_ifs'"),
+        ("balance,wonder", "there is no optimisation 'wonder'"),
+    ],
+)
+def test_a_name_that_is_none_lists_those_that_are(names: str, message: str, tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text("int main(void) { return 0; }\n")
+    command = [sys.executable, "-m", "macah", "--disable", names, "--emit", "dfg", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert " ".join(OPTIONAL) in done.stderr
