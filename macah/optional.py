@@ -1,4 +1,4 @@
-"""What a program compiles without: optimisations that `--disable NAME` leaves out, to see what they are worth.
+"""What a program compiles without: optimisations that `--disable NAME` leaves out, to see what each is worth.
 
 A name is that of a pass of `passes/pipeline.py`, which then is not run, or of a part of the compiler that
 asks `enabled(kernel, name)`. Passes that remove what no later stage knows are not here.

@@ -30,10 +30,12 @@ KERNELS = (
           int sum = 0, x;
           for (int l = 0; l < 16; l++) { x <? in; sum += x; i++; j++; }
           out <! sum + i * j; } } }""",
-    """void f(int a[100], int stream out) {
-      kernel { int x = 3, y = 0;
-        if (x == 4) for (int i = 0; i < 5; i++) out <! i;
-        for (int i = 0; i < 100; i++) { if (x == 3) y = a[i]; else y = a[i] * a[i]; out <! y; } } }""",
+    """void f(unsigned stream in, unsigned stream out, int n) {
+      kernel { for (int i = 0; i < n; i++) {
+          unsigned a, b;
+          a <? in; b <? in;
+          while (a != b) { if (a > b) a -= b; else b -= a; }
+          out <! a; } } }""",
 )
 
 
