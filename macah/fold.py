@@ -6,6 +6,8 @@ from collections.abc import Callable, Container
 
 from arch.ops import COMPARISONS, OPS, evaluate
 from macah import ir
+from macah.fold_choices import fold_choice
+from macah.fold_shifts import SHIFTS, fold_rotation, fold_shift
 from macah.ir import FALSE, TRUE, Apply, Array, Const, Expr, Load, Read, Variable
 from macah.walk import statements, variables_in, written
 
@@ -98,9 +100,17 @@ def inverse(condition: Expr, predicate: Holds = is_predicate) -> Expr:
 
 def _arithmetic(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds) -> Expr | None:
     ones = (1 << bits) - 1
+    if op in ("or", "xor", "add"):
+        rotation = fold_rotation(op, args[0], args[1], bits, same)
+        if rotation is not None:
+            return rotation
     match op, args:
         case _, (a, Const(0)) if op in _ZERO_RIGHT:
             return a
+        case (("shl" | "shr" | "sar" | "rotl"), (Const(0), _)):
+            return Const(0, bits)
+        case _, (a, b) if op in SHIFTS:
+            return fold_shift(op, a, b, bits)
         case "sub", (a, Const(c)):
             return fold_apply("add", (a, Const(-c & ones, bits)), bits)
         case "sub", (Const(0), a):
@@ -110,8 +120,6 @@ def _arithmetic(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds) ->
         case (("add" | "sub"), (a, Apply("neg", (b,)))):
             return fold_apply("sub" if op == "add" else "add", (a, b), bits)
         case (("mul" | "and" | "umin" | "umulh" | "smulh"), (_, Const(0))):
-            return Const(0, bits)
-        case (("shl" | "shr" | "sar" | "rotl"), (Const(0), _)):
             return Const(0, bits)
         case "mul", (a, Const(c)):
             return _times(a, c, bits)
@@ -260,38 +268,7 @@ def _choice(c: Expr, a: Expr, b: Expr, predicate: Holds) -> Expr | None:
         return fold_apply("and", (c, a), 32, predicate)
     if a == TRUE and predicate(b):
         return fold_apply("or", (c, b), 32, predicate)
-    return _pattern(c, a, b)
-
-
-def _pattern(c: Expr, a: Expr, b: Expr) -> Expr | None:
-    """Minimum, maximum and absolute value written as choices."""
-    match c:
-        case Apply("slt" | "sle" | "ult" | "ule" as op, (x, y)):
-            least, most = ("smin", "smax") if op[0] == "s" else ("umin", "umax")
-            if same(a, x) and same(b, y):
-                return Apply(least, (x, y))
-            if same(a, y) and same(b, x):
-                return Apply(most, (x, y))
-    match c, a, b:
-        case Apply("slt", (x, Const(0))), n, p:
-            pass
-        case Apply("slt", (Const(0), x)), p, n:
-            pass
-        case _:
-            return None
-    if same(p, x) and _opposite(n, x):
-        return fold_apply("abs", (x,), x.bits)
-    return None
-
-
-def _opposite(n: Expr, x: Expr) -> bool:
-    """True if n is certainly -x."""
-    match n, x:
-        case Apply("neg", (y,)), _ if same(x, y):
-            return True
-        case Apply("sub", (a, b)), Apply("sub", (c, d)):
-            return same(a, d) and same(b, c)
-    return False
+    return fold_choice(c, a, b, same)
 
 
 def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
