@@ -16,6 +16,7 @@ from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.show import show_mapping
 from backend.verilog import Design, emit
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
+from sim.objects import compile_objects
 
 from .adpc import given, pseudo_constants
 from .choose import choose
@@ -37,7 +38,7 @@ from .show import show_kernel
 from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
 from .todfg import build_dfg
-from .toolchain import check_output, compiler, run_compiler, workspace, write_whole
+from .toolchain import check_output, compiler, compiler_command, run_compiler, workspace, write_whole
 from .translate import HostKernel, to_c, to_host_c, translate
 from .translate_prelude import LANGUAGE
 
@@ -283,7 +284,7 @@ def _build(
     program: Program, adpc: Adpc, options: Options, stages: Stages, messages: Messages, directory: Path
 ) -> Path:
     """Compiles the whole program to an executable in `directory`."""
-    sources = [str(source) for source in RUNTIME_SOURCES]
+    runtime, sources = list(RUNTIME_SOURCES), []
     if options.mode == "c" or not program.kernels:
         translation = translate(program, adpc, columns=keeps_columns(options.cc))
     else:
@@ -295,7 +296,8 @@ def _build(
                 image = build_image([k.design for k in kernels], directory, compiler())
             except SimulatorMissing as error:
                 raise MacahError(str(error), code="simulator") from None
-        sources += [str(source) for source in image.sources]
+        runtime += image.runtime
+        sources += [str(source) for source in image.own]
     with stages("compile the host program"):
         host, object_file, built = (directory / name for name in ("program.c", "program.o", "program"))
         host.write_text(translation.text)
@@ -314,13 +316,15 @@ def _build(
         messages.compiler(said)
         # The runtime is ours: the user's warnings are not for it.
         debug = [flag for flag in options.cc if flag.startswith(("-g", "-fsanitize=thread"))]
+        flags = [*LANGUAGE, "-O2", *debug]
         libraries = [*RUNTIME_FLAGS, *for_runtime(options.link)]
-        said = run_compiler(
-            [*LANGUAGE, "-O2", *debug, str(object_file), *sources, "-o", str(built), *libraries],
-            "the program could not be linked",
-            options.verbose,
-        )
-        messages.compiler(said)
+
+        def run(arguments: list[str]) -> None:
+            problem = "the program could not be linked"
+            messages.compiler(run_compiler(arguments, problem, options.verbose))
+
+        objects = compile_objects(compiler_command(), [*flags, *libraries], runtime, directory, run)
+        run([*flags, str(object_file), *map(str, objects), *sources, "-o", str(built), *libraries])
     return built
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from backend.dfg import DFG
 
 from .bench import BENCH, DesignLike, bench_text
+from .objects import reuse
 
 _HERE = Path(__file__).resolve().parent
 RUNTIME = _HERE / "runtime"
@@ -54,9 +55,15 @@ class SimulatorMissing(Exception):
 
 @dataclass(frozen=True)
 class Image:
-    """C sources to compile with the program, besides RUNTIME_SOURCES."""
+    """C sources to compile besides RUNTIME_SOURCES: more of the runtime, and the program's own."""
 
-    sources: tuple[Path, ...]
+    runtime: tuple[Path, ...]
+    own: tuple[Path, ...]
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """All of them."""
+        return (*self.runtime, *self.own)
 
 
 def host_link_inputs(mode: str) -> tuple[tuple[Path, ...], tuple[str, ...], tuple[str, ...]]:
@@ -77,7 +84,7 @@ def build_image(designs: Sequence[DesignLike], directory: Path, compiler: str = 
         archive.write(_HERE / "control.py", "macah_control.py")
     source = directory / "image.c"
     source.write_text(_image_source(designs, directory, command, environment))
-    return Image((*_COSIM_SOURCES, source))
+    return Image(_COSIM_SOURCES, (source,))
 
 
 def find_tool(name: str, package: str) -> str:
@@ -129,10 +136,15 @@ def _compile_module(output: Path, compiler: str) -> None:
         "-pthread",
     ]
     sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c", "trace.c")]
-    try:
-        run_tool([*shlex.split(compiler), *flags, *sources, "-o", str(output)], "compiling the VPI module")
-    except FileNotFoundError:
-        raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
+    command = shlex.split(compiler)
+
+    def make() -> None:
+        try:
+            run_tool([*command, *flags, *sources, "-o", str(output)], "compiling the VPI module")
+        except FileNotFoundError:
+            raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
+
+    reuse([*flags, *sources], command, RUNTIME, [output], make)
 
 
 def _simulator() -> tuple[list[str], dict[str, str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from backend.dfg import DFG, Const, Memory, Node, Place, StreamPort, Word
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image
+from sim.objects import compile_objects
 
 HEAD = """\
 #include <stdint.h>
@@ -171,15 +172,20 @@ def arrays() -> Hand:
 
 def build(host: str, designs: Sequence[Hand], directory: Path) -> Path:
     """Compiles a host program with the simulations of designs; with none, a program of mode `c`."""
-    sources = [str(s) for s in RUNTIME_SOURCES]
+    runtime, own = list(RUNTIME_SOURCES), []
     if designs:
-        sources += [str(s) for s in build_image(designs, directory).sources]
+        image = build_image(designs, directory)
+        runtime, own = [*runtime, *image.runtime], list(image.own)
     program, executable = directory / "host.c", directory / "host"
     program.write_text(HEAD + host)
-    subprocess.run(
-        ["cc", *WARNINGS, *RUNTIME_FLAGS, str(program), *sources, "-o", str(executable)], check=True
-    )
+    flags = [*WARNINGS, *RUNTIME_FLAGS]
+    objects = compile_objects(["cc"], flags, runtime, directory, _cc)
+    _cc([*flags, *map(str, [program, *own, *objects]), "-o", str(executable)])
     return executable
+
+
+def _cc(arguments: list[str]) -> None:
+    subprocess.run(["cc", *arguments], check=True)
 
 
 def run(executable: Path, **options: object) -> subprocess.CompletedProcess[str]:

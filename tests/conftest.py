@@ -1,0 +1,7 @@
+"""What all tests share."""
+
+import os
+from pathlib import Path
+
+# The compiled runtime is kept between tests and runs (sim/objects.py), but not among the user's own files.
+os.environ["MACAH_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "macah")
