@@ -17,9 +17,10 @@ from macah import ir
 from macah.diagnostic import MacahError, Note
 from macah.ir import Const, Expr, Stmt
 from macah.propagate import Propagator
-from macah.walk import variables_in
+from macah.walk import bodies, read, variables_in, written
 
 LIMIT = 65536  # copies of bodies in one kernel
+STATEMENTS = 1 << 19  # and what they may hold in all
 
 
 def unroll_for(kernel: ir.Kernel) -> ir.Kernel:
@@ -34,9 +35,11 @@ class _Unroller(Propagator):
     def __init__(self) -> None:
         super().__init__()
         self.bodies = 0
+        self.made = 0
 
     def unroll(self, stmt: ir.UnrolledFor, out: list[Stmt]) -> None:
         out.extend(self.body(stmt.init))
+        self.count(stmt)
         while self.known is not None:
             out.extend(self.body(stmt.before))
             if self.known is None:
@@ -48,14 +51,40 @@ class _Unroller(Propagator):
                 break
             self.bodies += 1
             if self.bodies > LIMIT:
-                raise MacahError(
-                    f"this FOR loop needs more than {LIMIT} copies of its body",
-                    stmt.where,
-                    hint="use 'for', or fewer iterations",
-                    code="for-too-long",
-                )
+                raise _too_long(f"{LIMIT} copies of its body", stmt.where)
+            before, made = len(out), self.made
             out.extend(self.body(stmt.body))
             out.extend(self.body(stmt.step))
+            self.made = made + len(out) - before  # loops inside have counted theirs already
+            if self.made > STATEMENTS:
+                raise _too_long(f"{STATEMENTS} statements", stmt.where)
+
+    def count(self, stmt: ir.UnrolledFor) -> None:
+        """Refuse a loop that surely takes too many iterations before its body is copied in vain."""
+        if self.known is None:
+            return
+        control = (*stmt.before, *stmt.step)
+        deciding = {*variables_in(stmt.condition), *read(control), *written(control)}
+        if not deciding.isdisjoint(written(stmt.body)) or any(map(bodies, control)):
+            return
+        trial = Propagator()
+        trial.known = {v: value for v, value in self.known.items() if v in deciding}
+        for _ in range(LIMIT - self.bodies + 1):
+            trial.body(stmt.before)
+            condition = trial.folded(stmt.condition)
+            if not isinstance(condition, Const) or not condition.value:
+                return
+            trial.body(stmt.step)
+        raise _too_long(f"{LIMIT} copies of its body", stmt.where)
+
+
+def _too_long(what: str, where: Place | None) -> MacahError:
+    return MacahError(
+        f"this FOR loop needs more than {what}",
+        where,
+        hint="use 'for', or fewer iterations",
+        code="for-too-long",
+    )
 
 
 def _unknown(condition: Expr, where: Place | None) -> MacahError:

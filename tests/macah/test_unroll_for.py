@@ -10,6 +10,7 @@ from macah.diagnostic import MacahError
 from macah.ir import Apply, Array, Assign, Const, Label, Load, Read, Variable
 from macah.passes.inline_calls import inline_calls
 from macah.passes.unroll_for import unroll_for
+from macah.propagate import Propagator
 from macah.show import show_body, show_kernel
 
 I, J, X, A = Variable("i"), Variable("j"), Variable("x"), Array("a", (9,))
@@ -85,6 +86,32 @@ def test_an_unknown_trip_count_is_an_error_with_its_place():
     (diagnostic,) = caught.value.diagnostics
     assert "trip count" in diagnostic.message and diagnostic.where == Place("f.macah", 3, 1)
     assert "'x'" in diagnostic.notes[0].message
+
+
+def test_a_loop_that_counts_the_wrong_way_is_refused_before_its_body_is_copied(monkeypatch):
+    body = (Assign(X, Read(I)),)
+    step = (Assign(I, Apply("sub", (Read(I), Const(1)))),)
+    backwards = ir.UnrolledFor((Assign(I, Const(0)),), (), Apply("slt", (Read(I), Const(16))), body, step)
+    monkeypatch.setattr("macah.passes.unroll_for._Unroller.statement", _refuse_copies_of(body))
+    with pytest.raises(MacahError, match="65536 copies"):
+        unrolled(backwards)
+
+
+def _refuse_copies_of(body):
+    original = Propagator.statement
+
+    def statement(self, stmt, out):
+        assert stmt not in body
+        original(self, stmt, out)
+
+    return statement
+
+
+def test_many_statements_in_few_copies_are_refused(monkeypatch):
+    monkeypatch.setattr("macah.passes.unroll_for.STATEMENTS", 20)
+    body = [Assign(X, Apply("add", (Read(X), Read(J)))) for _ in range(7)]
+    with pytest.raises(MacahError, match="20 statements"):
+        unrolled(loop(I, Const(4), *body))
 
 
 def test_endless_unrolling_is_an_error():
