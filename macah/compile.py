@@ -1,0 +1,103 @@
+"""The kernels of a program, one by one: from the source through all stages to hardware."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+
+from arch.describe import ArchitectureError, load_fabric
+from arch.fabric import Fabric
+from backend.dfg import DFG
+from backend.mapper import map_kernel
+from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.verilog import Design, emit
+
+from .diagnostic import MacahError, Note, Place
+from .ir import Kernel
+from .lower import lower
+from .options import Options
+from .passes.pipeline import optimize
+from .program import KernelSite, Program
+from .show import show_kernel
+from .stages import Stages
+from .todfg import build_dfg
+
+# The values of pseudo-constants.
+Adpc = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel after each stage."""
+
+    site: KernelSite
+    kernel: Kernel
+    dfg: DFG
+    mapping: Mapping
+    design: Design
+
+
+def front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages) -> Kernel:
+    """Lowers and optimises one kernel."""
+
+    def watch(name: str, kernel: Kernel) -> None:
+        if name in options.dump_after or "all" in options.dump_after:
+            sys.stderr.write(f"; after {name}\n{show_kernel(kernel)}\n")
+
+    with stages(f"lower {site.name}"):
+        kernel = lower(program, site, adpc)
+        if {site.name, "*"} & {*options.ordered}:
+            kernel = replace(kernel, ordered=True)
+        kernel = replace(kernel, without=frozenset(options.disable))
+        watch("lower", kernel)
+    with stages(f"optimize {site.name}"):
+        return optimize(kernel, watch)
+
+
+def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
+    """Maps all kernels of a program."""
+    fabric = fabric_of(options.arch)
+    fronts = [front(program, site, adpc, options, stages) for site in program.kernels]
+    return [
+        _back(site, kernel, fabric, options, stages)
+        for site, kernel in zip(program.kernels, fronts, strict=True)
+    ]
+
+
+def _back(site: KernelSite, kernel: Kernel, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
+    """Maps one kernel and emits its hardware."""
+    with stages(f"graph {site.name}"):
+        dfg = build_dfg(kernel)
+    with stages(f"map {site.name}"):
+        try:
+            mapping = map_kernel(dfg, fabric, MapOptions(seed=options.seed), stages.say)
+        except DoesNotFit as problem:
+            raise _does_not_fit(problem, site, dfg, fabric) from None
+    with stages(f"emit {site.name}"):
+        return Compiled(site, kernel, dfg, mapping, emit(mapping))
+
+
+def fabric_of(name: str) -> Fabric:
+    """The architecture that `--arch` names."""
+    try:
+        return load_fabric(name)
+    except ArchitectureError as error:
+        if error.line:
+            raise MacahError(error.message, Place(error.file, error.line), code="architecture-file") from None
+        raise MacahError(f"architecture '{name}': {error.message}", code="architecture-file") from None
+
+
+def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabric) -> MacahError:
+    """The user's view: which resource, how much of it, and which source lines need it."""
+    places = dict.fromkeys(w for n in problem.nodes if (w := dfg.nodes[n].where) is not None)
+    notes = tuple(Note("needed here", place) for place in list(places)[:4])
+    return MacahError(
+        f"kernel '{site.name}' does not fit on {fabric.name}: {problem}"
+        f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)",
+        site.where,
+        notes,
+        hint="shorten the chain of operations from one iteration to the next, or split the kernel"
+        if problem.shortage is Shortage.INTERVAL
+        else "choose a larger array with --arch, such as grid:16x16, or make the kernel smaller",
+        code="does-not-fit",
+    )
