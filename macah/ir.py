@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Place
 from backend.dfg import Word as Word
+from macah.site import Site
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,10 +118,14 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An element of an array; an unspecified value where an index is out of range."""
+    """An element of an array; an unspecified value where an index is out of range.
+
+    `site`: where it is in the nests, once `find_sites` has found that.
+    """
 
     array: Array
     index: tuple[Expr, ...]
+    site: Site | None = None
 
     @property
     def bits(self) -> int:
@@ -180,13 +185,14 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`array[index] = value`; nothing happens where an index is out of range."""
+    """`array[index] = value`; nothing happens where an index is out of range. `site` as in `Load`."""
 
     array: Array
     index: tuple[Expr, ...]
     value: Expr
     guard: Expr = TRUE
     where: Place | None = None
+    site: Site | None = None
 
     def __post_init__(self) -> None:
         assert self.array.bits == self.value.bits, self

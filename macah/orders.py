@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend.dfg import Order
+from macah.dependence import Distances
 from macah.graph import ZERO, Value
+from macah.site import Site
+
+MOST_LOCATED = 400
+"""Of more accesses to one array, the places in the program are not compared."""
 
 LEAD = 8
 """So many elements may one stream be ahead of another: half of those that fit into one by default."""
@@ -14,12 +19,16 @@ LEAD = 8
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A load or store; its address is `base + offset`, where `base` is ZERO if that is a constant."""
+    """A load or store; its address is `base + offset`, where `base` is ZERO if that is a constant.
+
+    `sites` are those of the program that it stands for, None one that is not known.
+    """
 
     node: int
     stores: bool
     base: Value
     offset: int
+    sites: tuple[Site | None, ...] = (None,)
 
 
 def stream_orders(operations: Sequence[int]) -> list[Order]:
@@ -63,20 +72,33 @@ def memory_orders(accesses: Sequence[Access]) -> list[Order]:
         open_ = rivals.of(access, same_iteration=True) & -(2 << a)
         while open_:
             b = _lowest(open_)
-            orders.append(_order(access, accesses[b], 0))
-            direct[a].append(b)
-            reach[a] |= reach[b]
-            open_ &= ~reach[a]
+            open_ &= open_ - 1
+            if rivals.distance(a, b) == 0:
+                orders.append(_order(access, accesses[b], 0))
+                direct[a].append(b)
+                reach[a] |= reach[b]
+                open_ &= ~reach[a]
     later = [0] * len(accesses)  # what comes after it in the next iteration
     for a, access in reversed(list(enumerate(accesses))):
         for b in direct[a]:
             later[a] |= later[b]
+        far: list[tuple[int, int]] = []
         open_ = rivals.of(access, same_iteration=False) & ~later[a] & ~reach[a]
         while open_:
             b = _lowest(open_)
-            orders.append(_order(access, accesses[b], 1))
-            later[a] |= reach[b]
-            open_ &= ~later[a]
+            open_ &= open_ - 1
+            distance = rivals.distance(a, b)
+            if distance is not None and distance > 1:
+                far.append((distance, b))
+            elif distance is not None:
+                orders.append(_order(access, accesses[b], 1))
+                later[a] |= reach[b]
+                open_ &= ~later[a]
+        follows = later[a] | reach[a]
+        for distance, b in sorted(far):
+            if not follows >> b & 1:
+                orders.append(_order(access, accesses[b], distance))
+                follows |= reach[b]
     return orders
 
 
@@ -84,6 +106,8 @@ class _Rivals:
     """Which accesses may touch the same word as another, where one of the two stores."""
 
     def __init__(self, accesses: Sequence[Access]) -> None:
+        self.accesses = accesses
+        self.distances = Distances()
         self.everything = (1 << len(accesses)) - 1
         self.stores = 0
         self.bases: dict[Value, int] = {}
@@ -100,6 +124,19 @@ class _Rivals:
             # Other offsets from the same base are other words.
             found &= ~(self.bases[access.base] & ~self.places[access.base, access.offset])
         return found
+
+    def distance(self, a: int, b: int) -> int | None:
+        """How many iterations lie at least between two rivals, `a` first; None if they never meet."""
+        least = int(b <= a)
+        if len(self.accesses) > MOST_LOCATED:
+            return least
+        found: list[int] = []
+        for one in self.accesses[a].sites:
+            for other in self.accesses[b].sites:
+                distance = self.distances.least(one, other) if one and other else 0
+                if distance is not None:
+                    found.append(max(distance, least))
+        return min(found, default=None)
 
 
 def _lowest(bits: int) -> int:

@@ -25,6 +25,7 @@ from macah.names import host_names as host_names
 from macah.names import unused_name
 from macah.optional import enabled
 from macah.orders import Access, lead_orders, memory_orders, stream_orders
+from macah.site import Site
 from macah.walk import arrays_written, children, written
 
 
@@ -85,7 +86,7 @@ class _Builder:
         self.stored = arrays_written(loop.body)
         self.versions: dict[Array, int] = {}
         self.operations: dict[Stream | None, list[int]] = {}
-        self.accesses: dict[int, list[Access]] = {}
+        self.accesses: dict[int, dict[int, Access]] = {}
         self.assertions: list[str] = []
         self.live_outs: list[Variable] = []
         self.values: dict[Variable, Value] = {}
@@ -148,8 +149,8 @@ class _Builder:
                 return self.read(variable)
             case Apply(op):
                 return self.graph.pure(op, *args, where=self.where)
-            case Load(array):
-                return self.load(array, args)
+            case Load(array, _, site):
+                return self.load(array, args, site)
 
     def predicate(self, expr: Expr) -> Value:
         """A condition as 0 or 1."""
@@ -165,7 +166,7 @@ class _Builder:
 
     # --- Memories
 
-    def load(self, array: Array, index: list[Value]) -> Value:
+    def load(self, array: Array, index: list[Value], site: Site | None) -> Value:
         base, offset = self.address(array, index)
         if array not in self.stored and array not in self.captured and base == ZERO:
             return Const(array.initial[offset]) if offset < len(array.initial) else ZERO
@@ -175,7 +176,10 @@ class _Builder:
         count = len(self.graph.drafts)
         use = self.graph.shared(draft, self.versions.get(array, 0))
         if use.node >= count:
-            self.accesses[memory].append(Access(use.node, False, base, offset))
+            self.accesses[memory][use.node] = Access(use.node, False, base, offset, (site,))
+        elif site not in self.accesses[memory][use.node].sites:
+            known = self.accesses[memory][use.node]
+            self.accesses[memory][use.node] = replace(known, sites=(*known.sites, site))
         return use
 
     def store(self, stmt: ir.Store) -> None:
@@ -184,7 +188,7 @@ class _Builder:
         memory = self.memory(stmt.array)
         guarded = (address, self.value(stmt.value), self.guard(stmt.guard))
         node = self.effect("store", *guarded, memory=memory, variable=stmt.array.name)
-        self.accesses[memory].append(Access(node, True, base, offset))
+        self.accesses[memory][node] = Access(node, True, base, offset, (stmt.site,))
         self.versions[stmt.array] = self.versions.get(stmt.array, 0) + 1
 
     def address(self, array: Array, index: list[Value]) -> tuple[Value, int]:
@@ -207,7 +211,7 @@ class _Builder:
     def memory(self, array: Array) -> int:
         if array not in self.memories:
             self.memories[array] = len(self.memories)
-            self.accesses[self.memories[array]] = []
+            self.accesses[self.memories[array]] = {}
         return self.memories[array]
 
     # --- Effects
@@ -311,7 +315,7 @@ class _Builder:
         if not self.kernel.ordered:
             orders += self.leads(nodes)
         for accesses in self.accesses.values():
-            needed = [replace(access, node=new[access.node]) for access in accesses if access.node in new]
+            needed = [replace(a, node=new[a.node]) for a in accesses.values() if a.node in new]
             orders += memory_orders(needed)
         live_ins = positions(operand.index for operand in live_ins_of(nodes))
         memories = positions(node.memory for node in nodes if node.memory is not None)

@@ -9,6 +9,7 @@ from macah import ir
 from macah.check import check_kernel
 from macah.optional import OPTIONAL
 from macah.passes.convert_ifs import convert_ifs
+from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
 from macah.passes.fuse_loops import fuse_loops
 from macah.passes.inline_calls import inline_calls
@@ -47,6 +48,7 @@ PIPELINE = (
     Pass(simplify),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
+    Pass(find_sites),
     Pass(fuse_loops),
     Pass(convert_ifs, removes=(ir.If,)),
     Pass(flatten_loops),

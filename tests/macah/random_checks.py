@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from plain_c import plain_c
 from stage_runner import Differs, Execution, check_graph, check_ir, executions, recorder
 
 from arch.fabric import Fabric
+from backend.dfg import DFG
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions
 from backend.run_dfg import GraphLimitExceeded
@@ -84,9 +86,15 @@ def _stages(
         yield f"{name} {done}", partial(check_ir, after)
     dfg = build_dfg(kernel)
     yield f"{name} graph", partial(check_graph, kernel, dfg)
+    yield f"{name} graph out of order", partial(_check_shuffled, kernel, dfg)
     if fabric is not None:
         mapping = map_kernel(dfg, fabric, MapOptions())
         yield f"{name} mapped", partial(check_graph, kernel, dfg, mapping=mapping)
+
+
+def _check_shuffled(kernel: ir.Kernel, dfg: DFG, execution: Execution) -> None:
+    with suppress(GraphLimitExceeded):
+        check_graph(kernel, dfg, execution, shuffled=True)
 
 
 def _last(errors: str) -> str:

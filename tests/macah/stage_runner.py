@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from out_of_order import run_out_of_order
+
 from backend.dfg import DFG, Word
 from backend.mapping import Mapping
 from backend.run_dfg import DFGRun, run_dfg
@@ -17,6 +19,7 @@ from macah.todfg import host_names
 from sim.simulate import SimRun, simulate
 
 MOST_EXECUTIONS = 6
+MOST_SHUFFLED = 100_000  # operations
 FLOATS = ("float", "double")
 
 
@@ -220,8 +223,17 @@ def check_ir(kernel: ir.Kernel, execution: Execution, limit: int = 2_000_000) ->
         compare_closed(source, name in ran.closed, execution)
 
 
-def check_graph(kernel: ir.Kernel, dfg: DFG, execution: Execution, mapping: Mapping | None = None) -> None:
-    """Runs the graph in its interpreter, or mapped, in simulation. Errors: Differs, GraphLimitExceeded."""
+def check_graph(
+    kernel: ir.Kernel,
+    dfg: DFG,
+    execution: Execution,
+    mapping: Mapping | None = None,
+    shuffled: bool = False,
+) -> None:
+    """Runs the graph in its interpreter, or mapped, in simulation. Errors: Differs, GraphLimitExceeded.
+
+    `shuffled`: its operations are executed in another order that its orders allow.
+    """
     names = host_names(kernel)
 
     def capture(name: str) -> ir.Capture:
@@ -246,7 +258,9 @@ def check_graph(kernel: ir.Kernel, dfg: DFG, execution: Execution, mapping: Mapp
         if not port.sends
     }
     ran: DFGRun | SimRun
-    if mapping is None:
+    if shuffled:
+        ran = run_out_of_order(dfg, 0, live_ins, inputs, memories, MOST_SHUFFLED // len(dfg.nodes))
+    elif mapping is None:
         ran = run_dfg(dfg, live_ins, inputs, memories)
     else:
         closed = [s for s in inputs if execution.before.queues[source(dfg.streams[s].name)].closed]

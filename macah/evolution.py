@@ -1,0 +1,321 @@
+"""What variables are in terms of the numbers of iterations: counters of loops, and how often those run.
+
+i = 3; do { ...; i = i + 2; } while (i < 9)          i is 3 + 2 * #i at the start; #i runs up to 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import gcd
+
+from arch.ops import COMPARISONS
+from macah.affine import extent, is_signed, plus, small
+from macah.ir import Apply, Array, Assign, Const, DoWhile, Expr, If, Load, Read, Stmt, Variable
+from macah.site import WORD, Affine, Loop, Symbol, Unknown
+from macah.walk import children, loads_in, statements, targets, variables_in
+
+Steps = Mapping[Variable, int]
+_EXTENSIONS = {"zext8": (8, False), "zext16": (16, False), "sext8": (8, True), "sext16": (16, True)}
+
+
+class Forms:
+    """Affine forms of variables and expressions at one point of a walk in program order."""
+
+    def __init__(self, stored: set[Array]) -> None:
+        self.stored = stored
+        self.known: dict[Variable, Affine] = {}
+        self.loops: list[Loop] = []
+        self.depth: dict[Loop, int] = {}
+        self.symbols: dict[object, Affine] = {}
+
+    # --- Variables
+
+    def forget(self, variables: Iterable[Variable]) -> None:
+        """These have new values of which nothing is known."""
+        for variable in variables:
+            self.known[variable] = self.new()
+
+    def some(self, variables: Iterable[Variable]) -> dict[Variable, Affine]:
+        """What these variables are."""
+        return {variable: self.read(variable) for variable in variables}
+
+    def join(self, other: Mapping[Variable, Affine]) -> None:
+        """Control comes from here or from where some variables were as in `other`."""
+        self.forget([variable for variable, form in other.items() if self.read(variable) != form])
+
+    def enter(self, loop: Loop, steps: Steps, changed: Iterable[Variable]) -> None:
+        """An iteration of a loop starts, which is the innermost one in `loops` now."""
+        self.depth[loop] = len(self.loops)
+        for variable in changed:
+            if variable in steps:
+                count = Affine(0, ((loop, 1),))
+                self.known[variable] = self.sum(self.read(variable), count, steps[variable])
+            else:
+                self.forget((variable,))
+
+    def at_end(self, loop: Loop, steps: Steps) -> dict[Variable, Affine]:
+        """What counters are after an iteration, from what they are at its start."""
+        return {v: self.sum(self.read(v), Affine(step)) for v, step in steps.items()}
+
+    def leave(
+        self,
+        loop: Loop,
+        steps: Steps,
+        changed: Iterable[Variable],
+        before: Mapping[Variable, Affine],
+        sure: bool,
+    ) -> None:
+        """The loop has ended; `before` are the variables before it, `sure`: it has run."""
+        for variable in changed:
+            if sure and loop.exact and loop.trips is not None and variable in steps:
+                self.known[variable] = self.sum(before[variable], Affine(small(steps[variable] * loop.trips)))
+            else:
+                self.forget((variable,))
+
+    def read(self, variable: Variable) -> Affine:
+        return self.known.get(variable) or self.at_start(variable)
+
+    def at_start(self, variable: Variable) -> Affine:
+        """The value that a variable had when the kernel started."""
+        return self.symbol(variable, 0)
+
+    # --- Symbols
+
+    def new(self) -> Affine:
+        """A value that is only known not to change in this iteration."""
+        return Affine(0, ((Symbol(len(self.loops)), 1),))
+
+    def symbol(self, key: object, level: int, low: int = -(WORD >> 1), high: int = (WORD >> 1) - 1) -> Affine:
+        """The value that `key` determines."""
+        if key not in self.symbols:
+            self.symbols[key] = Affine(0, ((Symbol(level, low, high), 1),))
+        return self.symbols[key]
+
+    def level(self, forms: Iterable[Affine]) -> int:
+        """So many loops must be in the same iteration for the forms to have the same values."""
+        levels = [self._level(unknown) for form in forms for unknown, _ in form.terms]
+        return max(levels, default=0)
+
+    def _level(self, unknown: Unknown) -> int:
+        return self.depth[unknown] if isinstance(unknown, Loop) else unknown.level
+
+    # --- Expressions
+
+    def address(self, array: Array, index: tuple[Expr, ...]) -> Affine:
+        """The place of an element, row by row."""
+        total, stride = Affine(), 1
+        for expr, extent_ in zip(reversed(index), reversed(array.shape), strict=True):
+            total = self.sum(total, self.of(expr), stride)
+            stride *= extent_
+        return total
+
+    def of(self, expr: Expr) -> Affine:
+        """The value of an expression."""
+        done: dict[int, Affine] = {}
+
+        def visit(inner: Expr) -> Affine:
+            if id(inner) not in done:
+                done[id(inner)] = self._form(inner, [visit(arg) for arg in children(inner)])
+            return done[id(inner)]
+
+        return visit(expr)
+
+    def _form(self, expr: Expr, args: list[Affine]) -> Affine:
+        match expr:
+            case Const(value):
+                return Affine(small(value))
+            case Read(variable):
+                return self.read(variable)
+            case Load(array):
+                return self._loaded(array, args)
+            case Apply(op):
+                return self._applied(op, args) or self._opaque(op, args)
+
+    def _loaded(self, array: Array, args: list[Affine]) -> Affine:
+        if array in self.stored:
+            return self.new()
+        bits, is_negative = array.element.bits, array.element.signed
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_negative else (0, (1 << bits) - 1)
+        key = (array, *map(_key, args))
+        return (
+            self.symbol(key, self.level(args), low, high) if bits < 32 else self.symbol(key, self.level(args))
+        )
+
+    def _applied(self, op: str, args: list[Affine]) -> Affine | None:
+        match op, args:
+            case "add", [a, b]:
+                return plus(a, b)
+            case "sub", [a, b]:
+                return plus(a, b, -1)
+            case "neg", [a]:
+                return plus(Affine(), a, -1)
+            case "mul", [a, Affine(factor, ())] | [Affine(factor, ()), a]:
+                return plus(Affine(), a, factor)
+            case "shl", [a, Affine(count, ())] if 0 <= count < 32:
+                return plus(Affine(), a, 1 << count)
+            case (("shr" | "sar"), [a, Affine(count, ())]) if 0 <= count < 32 and _fits(a, op == "sar"):
+                return self.divided(a, 1 << count)[0]
+            case "and", [a, Affine(mask, ())] if mask & mask + 1 == 0 and mask > 0:
+                return self.divided(a, mask + 1)[1]
+            case "and", [a, Affine(mask, ())] if mask < 0 and -mask & -mask - 1 == 0:
+                return self.sum(a, self.divided(a, -mask)[1], -1)
+            case (("udiv" | "sdiv"), [a, Affine(by, ())]) if by > 0 and _fits(a, False):
+                return self.divided(a, by)[0]
+            case (("urem" | "srem"), [a, Affine(by, ())]) if by > 0 and _fits(a, False):
+                return self.divided(a, by)[1]
+            case (("or" | "xor"), [a, Affine(bits, ())]) if 0 <= bits < _alignment(a):
+                return plus(a, Affine(bits))
+            case _, [a] if op in _EXTENSIONS:
+                bits, is_negative = _EXTENSIONS[op]
+                low, high = extent(a)
+                if -is_negative << bits - 1 <= low and high < 1 << bits - is_negative:
+                    return a
+                return None if is_negative else self.divided(a, 1 << bits)[1]
+            case _:
+                return None
+
+    def divided(self, form: Affine, by: int) -> tuple[Affine, Affine]:
+        """Quotient, rounded down, and remainder of a form as an integer."""
+        whole = Affine(form.constant // by, tuple([(u, f // by) for u, f in form.terms if f % by == 0]))
+        rest = Affine(form.constant % by, tuple([(u, f) for u, f in form.terms if f % by]))
+        low, high = extent(rest)
+        if low // by == high // by:
+            quotient = Affine(low // by)
+        else:
+            quotient = self.symbol(("/", by, _key(rest)), self.level((rest,)), low // by, high // by)
+        counts = any(isinstance(unknown, Loop) for unknown, _ in rest.terms)
+        if not quotient.terms or counts:
+            remainder = self.sum(rest, quotient, -by)
+        else:
+            remainder = self.symbol(("%", by, _key(rest)), self.level((rest,)), 0, by - 1)
+        return self.sum(whole, quotient), remainder
+
+    def sum(self, a: Affine, b: Affine, times: int = 1) -> Affine:
+        """`a + times * b`."""
+        return plus(a, b, times) or self._opaque("plus", [a, b, Affine(times)])
+
+    def _opaque(self, op: str, args: list[Affine]) -> Affine:
+        key, level = (op, *map(_key, args)), self.level(args)
+        if op in COMPARISONS:
+            return self.symbol(key, level, 0, 1)
+        if op == "select" and all(is_signed(arg) for arg in args[1:]):
+            ends = [end for arg in args[1:] for end in extent(arg)]
+            return self.symbol(key, level, min(ends), max(ends))
+        return self.symbol(key, level)
+
+
+def _key(form: Affine) -> object:
+    return form.constant, frozenset(form.terms)
+
+
+def _fits(form: Affine, is_negative: bool) -> bool:
+    """True if the form as integers is what its word is, whatever the sign of that."""
+    return is_signed(form) and (is_negative or extent(form)[0] >= 0)
+
+
+def _alignment(form: Affine) -> int:
+    """A power of two that divides the form."""
+    divisor = gcd(form.constant, *(factor for _, factor in form.terms)) or WORD
+    return divisor & -divisor
+
+
+# --- Loops
+
+
+def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, int]:
+    """The variables that each iteration steps by a constant, if another iteration follows."""
+    writes: dict[Variable, list[Stmt]] = {variable: [] for variable in changed}
+    for stmt in statements(loop.body):
+        for variable in targets(stmt):
+            writes[variable].append(stmt)
+    sure: dict[int, None] = {id(stmt): None for stmt in loop.body}
+    for place, stmt in enumerate(loop.body):
+        if isinstance(stmt, If) and _leaves_unless(stmt, loop, place):
+            sure |= {id(inner): None for inner in stmt.then}
+    found: dict[Variable, int] = {}
+    for variable, stmts in writes.items():
+        match stmts:
+            case [Assign(_, Apply("add", (Read(old), Const(step)))) as stmt] if old is variable:
+                if id(stmt) in sure:
+                    found[variable] = small(step)
+            case _:
+                pass
+    return found
+
+
+def _leaves_unless(stmt: If, loop: DoWhile, place: int) -> bool:
+    """True if the loop ends after an iteration in which the condition of a statement of its body is 0."""
+    if not any(stmt.condition == conjunct for conjunct in conjuncts(loop.condition)):
+        return False
+    if any(loads_in(stmt.condition)):
+        return False
+    later = {
+        v for other in statements((*stmt.then, *stmt.orelse, *loop.body[place + 1 :])) for v in targets(other)
+    }
+    return later.isdisjoint(variables_in(stmt.condition))
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """The conditions that all hold where one holds."""
+    match condition:
+        case Apply("and", (a, b)):
+            yield from conjuncts(a)
+            yield from conjuncts(b)
+        case Apply("ne", (Apply(op) as inner, Const(0))) if op == "and" or op in COMPARISONS:
+            yield from conjuncts(inner)
+        case Apply("eq", (Apply("slt" | "sle" | "ult" | "ule" as op, (a, b)), Const(0))):
+            yield Apply(op[0] + ("le" if op[1:] == "lt" else "lt"), (b, a))
+        case _:
+            yield condition
+
+
+def limit(loop: Loop, conditions: Iterable[Expr], at_end: Mapping[Variable, Affine], forms: Forms) -> None:
+    """Note how often a loop runs that goes on while all of the conditions hold."""
+    inside = forms.some(at_end)
+    forms.known.update(at_end)
+    found = [_trips(loop, condition, forms) for condition in conditions]
+    forms.known.update(inside)
+    known = [trips for trips in found if trips is not None]
+    loop.trips = min((most for _, most in known), default=None)
+    if len(known) == len(found):
+        loop.fewest = min(fewest for fewest, _ in known)
+
+
+def _trips(loop: Loop, condition: Expr, forms: Forms) -> tuple[int, int] | None:
+    """How often a loop runs that goes on while a condition holds: at least and at most."""
+    match condition:
+        case Apply("slt" | "sle" | "ult" | "ule" | "ne" as op, (a, b)):
+            left, right = forms.of(a), forms.of(b)
+        case _:
+            return None
+    apart = plus(right, left, -1)
+    if apart is None or not _is_difference(apart, right, left) or _changes(apart, forms):
+        return None
+    step = -dict(apart.terms).get(loop, 0)
+    rest = replace(apart, terms=tuple([(u, f) for u, f in apart.terms if u is not loop]))
+    low, high = extent(rest)
+    if op == "ne":
+        exact = step and low == high and low % step == 0 and low // step >= 0
+        return (low // step + 1, low // step + 1) if exact else None
+    if step <= 0:
+        return None
+    least = 1 if op[1:] == "lt" else 0
+    fewest, most = (1 + max(0, (end - least) // step + 1) for end in (low, high))
+    loop.trips = most
+    fits = all(_fits(form, op[0] == "s") for form in (left, right))
+    loop.trips = None
+    return (fewest, most) if fits else None
+
+
+def _is_difference(apart: Affine, right: Affine, left: Affine) -> bool:
+    """True if this is the difference of integers, too, not only of words."""
+    if apart.constant != right.constant - left.constant:
+        return False
+    found, a, b = dict(apart.terms), dict(right.terms), dict(left.terms)
+    return all(found.get(u, 0) == a.get(u, 0) - b.get(u, 0) for u in {**a, **b})
+
+
+def _changes(form: Affine, forms: Forms) -> bool:
+    """True if it depends on something that changes in the innermost loop in another way than by counting."""
+    return any(isinstance(u, Symbol) and u.level >= len(forms.loops) for u, _ in form.terms)

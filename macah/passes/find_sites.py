@@ -1,0 +1,113 @@
+"""Says of every access to an array that the kernel changes where it is in its nest, and at which address.
+
+    do { a[i + 1] = a[i]; i = i + 1; } while (i < 8)
+
+is what it was before, but the load has the site `#i` and the store `#i + 1` (`macah.site`), which is where
+`macah.dependence` finds that they meet one iteration apart. Nothing is said of loads in conditions of loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from macah import ir
+from macah.evolution import Forms, conjuncts, find_counters, limit
+from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Stmt, Variable
+from macah.site import Affine, Loop, Site
+from macah.walk import arrays_written, is_constant, map_expr, map_operands, statements, targets
+
+
+def find_sites(kernel: ir.Kernel) -> ir.Kernel:
+    """Put a site on each access to a stored array; see the module for an example."""
+    stored = arrays_written(kernel.body)
+    if not stored:
+        return kernel
+    body, _ = _Finder(stored).body(kernel.body)
+    return replace(kernel, body=body)
+
+
+class _Finder:
+    """Walks in program order; `forms` are what the variables are as affine forms."""
+
+    def __init__(self, stored: set[Array]) -> None:
+        self.stored = stored
+        self.forms = Forms(stored)
+        self.count = 0
+
+    def body(self, body: Body) -> tuple[Body, int]:
+        """The body, and how many flat iterations the loops in it make at least."""
+        made, least = list[Stmt](), 0
+        for stmt in body:
+            inner, fewest = self.statement(stmt)
+            made.append(inner)
+            least = max(least, fewest)
+        return tuple(made), least
+
+    def statement(self, stmt: Stmt) -> tuple[Stmt, int]:
+        match stmt:
+            case Assign(variable, value):
+                form = self.forms.of(value)
+                stmt = self.located(stmt)
+                self.forms.known[variable] = form
+            case If():
+                return self.branch(stmt)
+            case DoWhile():
+                return self.loop(stmt)
+            case ir.Store(array, index):
+                address = self.forms.address(array, index)
+                stmt = self.located(stmt)
+                assert isinstance(stmt, ir.Store)
+                stmt = replace(stmt, site=self.site(address))
+            case _:
+                stmt = self.located(stmt)
+                self.forms.forget(targets(stmt))
+        return stmt, 0
+
+    def located(self, stmt: Stmt) -> Stmt:
+        """The statement with sites on the loads that it evaluates itself."""
+        return map_operands(stmt, lambda expr: map_expr(expr, self.leaf))
+
+    def leaf(self, expr: Expr) -> Expr:
+        match expr:
+            case Load(array, index) if array in self.stored:
+                return Load(array, index, self.site(self.forms.address(array, index)))
+            case _:
+                return expr
+
+    def site(self, address: Affine) -> Site:
+        self.count += 1
+        return Site(tuple(self.forms.loops), address, self.count)
+
+    def branch(self, stmt: If) -> tuple[Stmt, int]:
+        located = self.located(stmt)
+        changed = _changed((*stmt.then, *stmt.orelse))
+        before = self.forms.some(changed)
+        then, first = self.body(stmt.then)
+        after = self.forms.some(changed)
+        self.forms.known.update(before)
+        orelse, second = self.body(stmt.orelse)
+        self.forms.join(after)
+        assert isinstance(located, If)
+        return replace(located, then=then, orelse=orelse), min(first, second)
+
+    def loop(self, stmt: DoWhile) -> tuple[Stmt, int]:
+        sure, changed = is_constant(stmt.guard, 1), _changed(stmt.body)
+        before = self.forms.some(changed)
+        if is_constant(stmt.condition, 0):
+            body, inside = self.body(stmt.body)
+            if not sure:
+                self.forms.join(before)
+            return replace(stmt, body=body), inside if sure else 0
+        loop, counters = Loop(), find_counters(stmt, changed)
+        self.forms.loops.append(loop)
+        self.forms.enter(loop, counters, changed)
+        limit(loop, conjuncts(stmt.condition), self.forms.at_end(loop, counters), self.forms)
+        body, inside = self.body(stmt.body)
+        loop.least = max(1, inside)
+        self.forms.loops.pop()
+        self.forms.leave(loop, counters, changed, before, sure)
+        return replace(stmt, body=body), loop.fewest * loop.least if sure else 0
+
+
+def _changed(body: Body) -> list[Variable]:
+    return list(dict.fromkeys(variable for stmt in statements(body) for variable in targets(stmt)))

@@ -1,0 +1,70 @@
+"""Where in the nests of a kernel an array is accessed, and at which address.
+
+An address is affine: a constant plus multiples of the numbers of the iterations of enclosing loops, which
+count from 0, and of symbols, values of which nothing more is known. All of it is modulo 2**32.
+
+    for (i = 0; i < 8; i++)  for (j = i; j < n; j++)  a[i][2 * j + x] = ...           int a[8][100];
+
+has the address 102 * #i + 2 * #j + x. A site belongs to the access through all later passes, which make one
+flat loop of the nests: each iteration of an innermost loop becomes one flat iteration of its own, and so does
+an iteration of another loop in which no inner one runs. What stands before an inner loop is part of the first
+flat iteration after it, what stands after it part of the last one before it. Who copies an access to
+somewhere else, or executes it at another time, leaves its site out: then nothing is known of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WORD = 1 << 32
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """A loop: each time it is entered it runs `fewest` times at least, and at most `trips` if that is known.
+
+    One of its iterations makes at least `least` flat iterations. All is filled in while its body is walked.
+    """
+
+    trips: int | None = None
+    fewest: int = 1
+    least: int = 1
+
+    @property
+    def last(self) -> int:
+        """The largest number of an iteration."""
+        return min(self.trips or WORD, WORD) - 1
+
+    @property
+    def exact(self) -> bool:
+        """True if it always runs equally often."""
+        return self.trips == self.fewest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Symbol:
+    """A value in [low, high] that is fixed in an iteration of all of the outermost `level` loops."""
+
+    level: int
+    low: int = -(WORD >> 1)
+    high: int = (WORD >> 1) - 1
+
+
+Unknown = Loop | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """`constant` plus the sum of coefficients times unknowns, none of which is 0."""
+
+    constant: int = 0
+    terms: tuple[tuple[Unknown, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """An access in `loops`, from the outermost to the innermost; `order` is that in the program."""
+
+    loops: tuple[Loop, ...]
+    address: Affine
+    order: int

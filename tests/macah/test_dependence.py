@@ -1,0 +1,118 @@
+"""The distances that the dependence test claims: never more than the real ones, and often no less."""
+
+import random
+
+import pytest
+from affine_kernels import SIZE, Maker, Watch
+from out_of_order import run_out_of_order
+
+from backend.run_dfg import run_dfg
+from macah.affine import extent
+from macah.dependence import FARTHEST, least_distance
+from macah.passes.pipeline import optimize
+from macah.run import run_kernel
+from macah.site import Affine, Loop, Site, Symbol
+from macah.todfg import build_dfg
+
+
+def site(order, loops, constant, *factors):
+    """An address in loops, with a factor for each."""
+    terms = tuple((loop, factor) for loop, factor in zip(loops, factors, strict=True) if factor)
+    return Site(tuple(loops), Affine(constant, terms), order)
+
+
+def test_elements_of_neighbouring_iterations():
+    (i,) = loops = [Loop(8, 8)]
+    store, load = site(2, loops, 3, 1), site(1, loops, 0, 1)
+    assert least_distance(store, load) == 3
+    assert least_distance(load, store) is None
+    assert least_distance(store, store) is None
+    i.trips = 3
+    assert least_distance(store, load) is None
+
+
+def test_an_outer_iteration_is_as_many_as_the_inner_ones():
+    loops = [Loop(8, 8, 8), Loop(8, 8)]
+    store = site(2, loops, 0, 8, 1)
+    assert least_distance(store, site(1, loops, -8, 8, 1)) == 8
+    assert least_distance(store, site(1, loops, -9, 8, 1)) == 9
+    assert least_distance(store, site(1, loops, -7, 8, 1)) == 7
+    assert least_distance(store, site(1, loops, 64, 8, 1)) is None
+
+
+def test_strided_elements_and_halves_never_meet():
+    loops = [Loop(None)]
+    x, y = Symbol(1), Symbol(0, 0, 7)
+    assert least_distance(site(1, loops, 0, 8), site(2, loops, 1, 8)) is None
+    any_even = Site(tuple(loops), Affine(0, ((x, 2),)), 1)
+    assert least_distance(any_even, Site(tuple(loops), Affine(1, ((x, 4),)), 2)) is None
+    assert least_distance(any_even, any_even) == 1
+    low = Site(tuple(loops), Affine(0, ((y, 1),)), 1)
+    assert least_distance(low, Site(tuple(loops), Affine(8, ((Symbol(1, 0, 7), 1),)), 2)) is None
+    assert least_distance(low, Site(tuple(loops), Affine(3, ((y, 1),)), 2)) is None
+
+
+def test_loops_in_sequence_are_in_different_iterations():
+    outer, first, second = Loop(4, 4, 8), Loop(8, 8), Loop(8, 8)
+    a, b = site(1, [outer, first], 0, 8, 1), site(2, [outer, second], 0, 8, 1)
+    assert least_distance(a, b) == 1 + 7
+    assert least_distance(b, a) is None
+    before = site(0, [outer], 3, 8)
+    assert least_distance(before, a) == 3
+    assert least_distance(a, site(3, [outer], 3, 8)) == 4
+
+
+def claims(seed):
+    """The real and the claimed distances of a random kernel's accesses."""
+    found = []
+    optimize(
+        Maker(seed).kernel(), lambda name, kernel: found.append(kernel) if name == "find_sites" else None
+    )
+    watch = Watch(200_000, {})
+    watch.start()
+    source = random.Random(seed)
+    for capture in found[0].captured:
+        if capture.what in (arrays := [c.what for c in found[0].captured if hasattr(c.what, "shape")]):
+            watch.memory(capture.what)[:] = [source.randrange(8) for _ in range(SIZE)]
+        else:
+            watch.variables[capture.what] = source.randrange(6)
+    assert arrays
+    watch.body(found[0].body)
+    for (a, b), real in watch.nearest.items():
+        yield real, least_distance(a, b)
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_no_claim_exceeds_what_happens(first):
+    total = right = 0
+    for seed in range(first, first + 100):
+        for real, claimed in claims(seed):
+            assert claimed is not None, seed
+            assert claimed <= real, seed
+            total += 1
+            right += claimed == min(real, FARTHEST)
+    assert right > 0.35 * total
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_any_order_that_the_graph_allows_gives_the_same(first):
+    for seed in range(first, first + 20):
+        kernel = Maker(seed).kernel()
+        source = random.Random(seed)
+        arrays = {name: [source.randrange(8) for _ in range(SIZE)] for name in "ab"}
+        scalars = {name: source.randrange(6) for name in "xyn"}
+        run = run_kernel(kernel, scalars, arrays)
+        dfg = build_dfg(optimize(kernel))
+        live_ins = [scalars[name] for name in dfg.live_ins]
+        memories = {m: arrays[memory.name] for m, memory in enumerate(dfg.memories)}
+        for made in (
+            run_dfg(dfg, live_ins, None, memories),
+            *(run_out_of_order(dfg, k, live_ins, None, memories) for k in range(3)),
+        ):
+            assert [run.arrays[memory.name] for memory in dfg.memories] == list(made.memories.values()), seed
+            assert [run.scalars[name] for name in dfg.live_outs] == made.live_outs, seed
+
+
+def test_ranges_of_forms():
+    i, x = Loop(5), Symbol(0, -3, 3)
+    assert extent(Affine(1, ((i, -2), (x, 3)))) == (1 - 8 - 9, 1 + 9)
