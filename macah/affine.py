@@ -44,3 +44,8 @@ def is_signed(form: Affine) -> bool:
     """True if the form as integers is what its word is as a signed number."""
     low, high = extent(form)
     return _SIGNED[0] <= low and high <= _SIGNED[1]
+
+
+def fits(form: Affine, negative: bool) -> bool:
+    """True if the form as integers is what its word is as a number that may be negative, or may not."""
+    return is_signed(form) and (negative or extent(form)[0] >= 0)

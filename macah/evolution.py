@@ -5,15 +5,14 @@ i = 3; do { ...; i = i + 2; } while (i < 9)          i is 3 + 2 * #i at the star
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from math import gcd
 
 from arch.ops import COMPARISONS
 from macah.affine import extent, is_signed, plus, small
-from macah.ir import Apply, Array, Assign, Const, DoWhile, Expr, If, Load, Read, Stmt, Variable
+from macah.ir import Apply, Array, Const, Expr, Load, Read, Variable
 from macah.site import WORD, Affine, Loop, Symbol, Unknown
-from macah.walk import children, loads_in, statements, targets, variables_in
+from macah.walk import children
 
 Steps = Mapping[Variable, int]
 _EXTENSIONS = {"zext8": (8, False), "zext16": (16, False), "sext8": (8, True), "sext16": (16, True)}
@@ -154,15 +153,15 @@ class Forms:
                 return plus(Affine(), a, factor)
             case "shl", [a, Affine(count, ())] if 0 <= count < 32:
                 return plus(Affine(), a, 1 << count)
-            case (("shr" | "sar"), [a, Affine(count, ())]) if 0 <= count < 32 and _fits(a, op == "sar"):
+            case (("shr" | "sar"), [a, Affine(count, ())]) if 0 <= count < 32 and fits(a, op == "sar"):
                 return self.divided(a, 1 << count)[0]
             case "and", [a, Affine(mask, ())] if mask & mask + 1 == 0 and mask > 0:
                 return self.divided(a, mask + 1)[1]
             case "and", [a, Affine(mask, ())] if mask < 0 and -mask & -mask - 1 == 0:
                 return self.sum(a, self.divided(a, -mask)[1], -1)
-            case (("udiv" | "sdiv"), [a, Affine(by, ())]) if by > 0 and _fits(a, False):
+            case (("udiv" | "sdiv"), [a, Affine(by, ())]) if by > 0 and fits(a, False):
                 return self.divided(a, by)[0]
-            case (("urem" | "srem"), [a, Affine(by, ())]) if by > 0 and _fits(a, False):
+            case (("urem" | "srem"), [a, Affine(by, ())]) if by > 0 and fits(a, False):
                 return self.divided(a, by)[1]
             case (("or" | "xor"), [a, Affine(bits, ())]) if 0 <= bits < _alignment(a):
                 return plus(a, Affine(bits))
@@ -209,113 +208,7 @@ def _key(form: Affine) -> object:
     return form.constant, frozenset(form.terms)
 
 
-def _fits(form: Affine, is_negative: bool) -> bool:
-    """True if the form as integers is what its word is, whatever the sign of that."""
-    return is_signed(form) and (is_negative or extent(form)[0] >= 0)
-
-
 def _alignment(form: Affine) -> int:
     """A power of two that divides the form."""
     divisor = gcd(form.constant, *(factor for _, factor in form.terms)) or WORD
     return divisor & -divisor
-
-
-# --- Loops
-
-
-def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, int]:
-    """The variables that each iteration steps by a constant, if another iteration follows."""
-    writes: dict[Variable, list[Stmt]] = {variable: [] for variable in changed}
-    for stmt in statements(loop.body):
-        for variable in targets(stmt):
-            writes[variable].append(stmt)
-    sure: dict[int, None] = {id(stmt): None for stmt in loop.body}
-    for place, stmt in enumerate(loop.body):
-        if isinstance(stmt, If) and _leaves_unless(stmt, loop, place):
-            sure |= {id(inner): None for inner in stmt.then}
-    found: dict[Variable, int] = {}
-    for variable, stmts in writes.items():
-        match stmts:
-            case [Assign(_, Apply("add", (Read(old), Const(step)))) as stmt] if old is variable:
-                if id(stmt) in sure:
-                    found[variable] = small(step)
-            case _:
-                pass
-    return found
-
-
-def _leaves_unless(stmt: If, loop: DoWhile, place: int) -> bool:
-    """True if the loop ends after an iteration in which the condition of a statement of its body is 0."""
-    if not any(stmt.condition == conjunct for conjunct in conjuncts(loop.condition)):
-        return False
-    if any(loads_in(stmt.condition)):
-        return False
-    later = {
-        v for other in statements((*stmt.then, *stmt.orelse, *loop.body[place + 1 :])) for v in targets(other)
-    }
-    return later.isdisjoint(variables_in(stmt.condition))
-
-
-def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """The conditions that all hold where one holds."""
-    match condition:
-        case Apply("and", (a, b)):
-            yield from conjuncts(a)
-            yield from conjuncts(b)
-        case Apply("ne", (Apply(op) as inner, Const(0))) if op == "and" or op in COMPARISONS:
-            yield from conjuncts(inner)
-        case Apply("eq", (Apply("slt" | "sle" | "ult" | "ule" as op, (a, b)), Const(0))):
-            yield Apply(op[0] + ("le" if op[1:] == "lt" else "lt"), (b, a))
-        case _:
-            yield condition
-
-
-def limit(loop: Loop, conditions: Iterable[Expr], at_end: Mapping[Variable, Affine], forms: Forms) -> None:
-    """Note how often a loop runs that goes on while all of the conditions hold."""
-    inside = forms.some(at_end)
-    forms.known.update(at_end)
-    found = [_trips(loop, condition, forms) for condition in conditions]
-    forms.known.update(inside)
-    known = [trips for trips in found if trips is not None]
-    loop.trips = min((most for _, most in known), default=None)
-    if len(known) == len(found):
-        loop.fewest = min(fewest for fewest, _ in known)
-
-
-def _trips(loop: Loop, condition: Expr, forms: Forms) -> tuple[int, int] | None:
-    """How often a loop runs that goes on while a condition holds: at least and at most."""
-    match condition:
-        case Apply("slt" | "sle" | "ult" | "ule" | "ne" as op, (a, b)):
-            left, right = forms.of(a), forms.of(b)
-        case _:
-            return None
-    apart = plus(right, left, -1)
-    if apart is None or not _is_difference(apart, right, left) or _changes(apart, forms):
-        return None
-    step = -dict(apart.terms).get(loop, 0)
-    rest = replace(apart, terms=tuple([(u, f) for u, f in apart.terms if u is not loop]))
-    low, high = extent(rest)
-    if op == "ne":
-        exact = step and low == high and low % step == 0 and low // step >= 0
-        return (low // step + 1, low // step + 1) if exact else None
-    if step <= 0:
-        return None
-    least = 1 if op[1:] == "lt" else 0
-    fewest, most = (1 + max(0, (end - least) // step + 1) for end in (low, high))
-    loop.trips = most
-    fits = all(_fits(form, op[0] == "s") for form in (left, right))
-    loop.trips = None
-    return (fewest, most) if fits else None
-
-
-def _is_difference(apart: Affine, right: Affine, left: Affine) -> bool:
-    """True if this is the difference of integers, too, not only of words."""
-    if apart.constant != right.constant - left.constant:
-        return False
-    found, a, b = dict(apart.terms), dict(right.terms), dict(left.terms)
-    return all(found.get(u, 0) == a.get(u, 0) - b.get(u, 0) for u in {**a, **b})
-
-
-def _changes(form: Affine, forms: Forms) -> bool:
-    """True if it depends on something that changes in the innermost loop in another way than by counting."""
-    return any(isinstance(u, Symbol) and u.level >= len(forms.loops) for u, _ in form.terms)

@@ -13,6 +13,7 @@ from macah import ir
 OPTIONAL = {
     "scalarize_arrays": "arrays with constant indices become scalars or banks",
     "simplify": "constants, copies and dead code go before the graph is made",
+    "find_sites": "accesses to memory keep an order only where they can meet",
     "count_ahead": "counters and sums of nests are known an iteration ahead",
     "congruence": "variables that always have the same value are one",
     "balance": "sums and other chains are combined with the carried value last",

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from macah import ir
-from macah.evolution import Forms, conjuncts, find_counters, limit
+from macah.evolution import Forms
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Stmt, Variable
 from macah.site import Affine, Loop, Site
+from macah.trips import conjuncts, find_counters, limit
 from macah.walk import arrays_written, is_constant, map_expr, map_operands, statements, targets
 
 

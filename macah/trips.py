@@ -1,0 +1,114 @@
+"""Counters of loops, and how often the loops run.
+
+i = 3; do { ...; i = i + 2; } while (i < 9)          i is 3 + 2 * #i at the start; #i runs up to 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from arch.ops import COMPARISONS
+from macah.affine import extent, fits, plus, small
+from macah.evolution import Forms
+from macah.ir import Apply, Assign, Const, DoWhile, Expr, If, Read, Stmt, Variable
+from macah.site import Affine, Loop, Symbol
+from macah.walk import loads_in, statements, targets, variables_in
+
+
+def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, int]:
+    """The variables that each iteration steps by a constant, if another iteration follows."""
+    writes: dict[Variable, list[Stmt]] = {variable: [] for variable in changed}
+    for stmt in statements(loop.body):
+        for variable in targets(stmt):
+            writes[variable].append(stmt)
+    sure: dict[int, None] = {id(stmt): None for stmt in loop.body}
+    for place, stmt in enumerate(loop.body):
+        if isinstance(stmt, If) and _leaves_unless(stmt, loop, place):
+            sure |= {id(inner): None for inner in stmt.then}
+    found: dict[Variable, int] = {}
+    for variable, stmts in writes.items():
+        match stmts:
+            case [Assign(_, Apply("add", (Read(old), Const(step)))) as stmt] if old is variable:
+                if id(stmt) in sure:
+                    found[variable] = small(step)
+            case _:
+                pass
+    return found
+
+
+def _leaves_unless(stmt: If, loop: DoWhile, place: int) -> bool:
+    """True if the loop ends after an iteration in which the condition of a statement of its body is 0."""
+    if not any(stmt.condition == conjunct for conjunct in conjuncts(loop.condition)):
+        return False
+    if any(loads_in(stmt.condition)):
+        return False
+    later = {
+        v for other in statements((*stmt.then, *stmt.orelse, *loop.body[place + 1 :])) for v in targets(other)
+    }
+    return later.isdisjoint(variables_in(stmt.condition))
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """The conditions that all hold where one holds."""
+    match condition:
+        case Apply("and", (a, b)):
+            yield from conjuncts(a)
+            yield from conjuncts(b)
+        case Apply("ne", (Apply(op) as inner, Const(0))) if op == "and" or op in COMPARISONS:
+            yield from conjuncts(inner)
+        case Apply("eq", (Apply("slt" | "sle" | "ult" | "ule" as op, (a, b)), Const(0))):
+            yield Apply(op[0] + ("le" if op[1:] == "lt" else "lt"), (b, a))
+        case _:
+            yield condition
+
+
+def limit(loop: Loop, conditions: Iterable[Expr], at_end: Mapping[Variable, Affine], forms: Forms) -> None:
+    """Note how often a loop runs that goes on while all of the conditions hold."""
+    inside = forms.some(at_end)
+    forms.known.update(at_end)
+    found = [_trips(loop, condition, forms) for condition in conditions]
+    forms.known.update(inside)
+    known = [trips for trips in found if trips is not None]
+    loop.trips = min((most for _, most in known), default=None)
+    if len(known) == len(found):
+        loop.fewest = min(fewest for fewest, _ in known)
+
+
+def _trips(loop: Loop, condition: Expr, forms: Forms) -> tuple[int, int] | None:
+    """How often a loop runs that goes on while a condition holds: at least and at most."""
+    match condition:
+        case Apply("slt" | "sle" | "ult" | "ule" | "ne" as op, (a, b)):
+            left, right = forms.of(a), forms.of(b)
+        case _:
+            return None
+    apart = plus(right, left, -1)
+    if apart is None or not _is_difference(apart, right, left) or _changes(apart, forms):
+        return None
+    step = -dict(apart.terms).get(loop, 0)
+    rest = replace(apart, terms=tuple([(u, f) for u, f in apart.terms if u is not loop]))
+    low, high = extent(rest)
+    if op == "ne":
+        exact = step and low == high and low % step == 0 and low // step >= 0
+        return (low // step + 1, low // step + 1) if exact else None
+    if step <= 0:
+        return None
+    least = 1 if op[1:] == "lt" else 0
+    fewest, most = (1 + max(0, (end - least) // step + 1) for end in (low, high))
+    loop.trips = most
+    sound = all(fits(form, op[0] == "s") for form in (left, right))
+    loop.trips = None
+    return (fewest, most) if sound else None
+
+
+def _is_difference(apart: Affine, right: Affine, left: Affine) -> bool:
+    """True if this is the difference of integers, too, not only of words."""
+    if apart.constant != right.constant - left.constant:
+        return False
+    found, a, b = dict(apart.terms), dict(right.terms), dict(left.terms)
+    return all(found.get(u, 0) == a.get(u, 0) - b.get(u, 0) for u in {**a, **b})
+
+
+def _changes(form: Affine, forms: Forms) -> bool:
+    """True if it depends on something that changes in the innermost loop in another way than by counting."""
+    return any(isinstance(u, Symbol) and u.level >= len(forms.loops) for u, _ in form.terms)
