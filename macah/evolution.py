@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from math import gcd
 
 from arch.ops import COMPARISONS
-from macah.affine import extent, is_signed, plus, small
+from macah.affine import extent, fits, is_signed, plus, small
 from macah.ir import Apply, Array, Const, Expr, Load, Read, Variable
 from macah.site import WORD, Affine, Loop, Symbol, Unknown
 from macah.walk import children

@@ -36,6 +36,8 @@ KERNELS = (
           a <? in; b <? in;
           while (a != b) { if (a > b) a -= b; else b -= a; }
           out <! a; } } }""",
+    """void f(int a[64]) {
+      kernel { for (int i = 0; i < 32; i++) a[i] = a[i + 32] + 1; } }""",
 )
 
 
