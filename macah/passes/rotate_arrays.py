@@ -14,6 +14,7 @@ from arch.ops import signed
 from macah import ir
 from macah.fold import fold_apply
 from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
+from macah.passes.settle import settled
 from macah.run import shifted_dimension
 from macah.walk import both, flat_map, is_constant, map_expr, map_operands, statements
 
@@ -133,6 +134,8 @@ def _turn(stmt: ir.Shift, ring: _Ring) -> Iterator[Stmt]:
             turned = Apply("select", (stmt.guard, turned, Read(base)))
         yield Assign(base, turned, stmt.where)
         return
+    before, stmt = settled(stmt)
+    yield from before
     row = ring.place(stmt.index)
     guard = stmt.guard
     for index, size in zip(stmt.index, base.shape, strict=False):

@@ -16,6 +16,7 @@ from arch.ops import signed
 from macah import ir
 from macah.fold import fold
 from macah.ir import Apply, Array, Assign, Const, Expr, Load, Read, Stmt, Variable
+from macah.passes.settle import settled
 from macah.run import shifted_dimension
 from macah.sources import element_source, piece_name
 from macah.walk import (
@@ -173,7 +174,8 @@ def _statement(stmt: Stmt, splits: dict[Array, _Split]) -> tuple[Stmt, ...]:
             split = splits[stmt.array]
             if len(split.dimensions) == len(stmt.array.shape):
                 return tuple(_moves(stmt, split))
-            return tuple(_piece_shifts(stmt, split))
+            before, stmt = settled(stmt)
+            return (*before, *_piece_shifts(stmt, split))
         case _:
             return (stmt,)
 

@@ -7,7 +7,7 @@ from backend.dfg import Place, Word
 from macah import ir
 from macah.check import check_kernel
 from macah.diagnostic import MacahError
-from macah.ir import Array, Assign, Const, ElementType, Load, Read, Stream, Variable
+from macah.ir import Apply, Array, Assign, Const, ElementType, Load, Read, Stream, Variable
 from macah.passes.inline_calls import inline_calls
 from macah.passes.rotate_arrays import rotate_arrays
 from macah.passes.scalarize_arrays import scalarize_arrays
@@ -49,6 +49,27 @@ def test_a_shifted_array_with_constant_indices_is_a_chain_of_moves():
     )
     body = (ir.Shift(d, (), Const(0xFFFFFFFE)),)
     assert show_body(scalarize_arrays(kernel(*body)).body) == "d[0] = d[2]\nd[1] = d[3]\n"
+
+
+@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize("amount", [1, 0xFFFFFFFF])
+def test_a_shift_in_parts_reads_its_operands_before_the_first_part(first, amount):
+    """a[a[1][first & 1][0] & 1] is shifted, in three banks; the vacated places are filled again."""
+    a = Array("a", (2, 2, 3), shiftable=(False, True, False))
+    row = Apply("and", (Load(a, (Const(1), Const(first & 1), Const(0))), Const(1)))
+    vacated = Const(0 if amount == 1 else 1)
+    fill = [ir.Store(a, (Read(I), vacated, Const(d)), Const(50 + d)) for d in range(3)]
+    turn = Apply("xor", (Read(I), Const(1)))
+    whole = kernel(ir.Shift(a, (row,), Const(amount)), *fill, Assign(I, turn), *fill, captured=[a, I])
+    data = {
+        "scalars": {"i": first & 1},
+        "arrays": {"a": [n * 5 % 7 + first // 2 for n in range(12)]},
+        "inputs": {},
+    }
+    result = whole
+    for step in (scalarize_arrays, rotate_arrays, scalarize_arrays):
+        result = step(result)
+        assert outcome_after(whole, result, data) == outcome(whole, data), step.__name__
 
 
 def test_captured_elements_are_captured_alone_and_only_where_they_are_used():
