@@ -27,6 +27,14 @@ class MacahToken(Token):  # type: ignore[misc]
     end: int = 0
     attributes: tuple[str, ...] = ()
 
+    @property
+    def behind(self) -> tuple[int, int]:
+        """Line and column right after it: an `asm` with its operands is one token, of several lines perhaps."""
+        lines = self.value.count("\n")
+        if lines:
+            return self.lineno + lines, len(self.value) - self.value.rindex("\n")
+        return self.lineno, self.column + self.end - self.start
+
 
 class TokenList:
     """All tokens of a text and a position among them: what pycparser's parser wants of a token stream."""

@@ -287,7 +287,7 @@ class Recovering(GccWording):
 
 def _mark(kind: str, text: str, behind: MacahToken) -> MacahToken:
     """A token without text of its own behind another."""
-    line, column = behind.lineno, behind.column + len(behind.value)
+    line, column = behind.behind
     return MacahToken(kind, text, line, column, behind.filename, behind.end, behind.end)
 
 

@@ -92,7 +92,10 @@ class GccWording(CParser):  # type: ignore[misc]
         if token is None:
             return None
         place = place_at(self._tok_coord(token))
-        return Place(place.file, place.line, place.column + token.end - token.start)
+        line, column = token.behind
+        if line == token.lineno:
+            column += place.column - token.column
+        return Place(place.file, place.line + line - token.lineno, column)
 
     def _here(self) -> Place | None:
         token = self._peek() or self._tokens.peek(0)
