@@ -29,7 +29,7 @@ class MacahToken(Token):  # type: ignore[misc]
 
     @property
     def behind(self) -> tuple[int, int]:
-        """Line and column right after it; an `asm` with its operands is one token, perhaps of several lines."""
+        """Line and column right after it; an `asm` with its operands is one token of several lines."""
         lines = self.value.count("\n")
         if lines:
             return self.lineno + lines, len(self.value) - self.value.rindex("\n")
