@@ -96,6 +96,13 @@ def build_parser() -> argparse.ArgumentParser:
         dest="ordered",
         help="keep the order of operations on different streams, in one kernel (=KERNEL) or in all",
     )
+    add(
+        "--unroll",
+        action="append",
+        default=[],
+        metavar="FILE:LINE=K",
+        help="K copies of the body of the loop that begins there, at least 1, or all",
+    )
     add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
     add(
         "--adpc",
@@ -219,6 +226,7 @@ def parse(argv: Sequence[str]) -> Options:
         timeout=found.timeout or 0.0,
         arch=found.arch,
         seed=found.seed,
+        unroll=tuple(found.unroll),
         ordered=tuple(found.ordered),
         adpc=tuple(found.adpc),
         emit=found.emit,
@@ -269,7 +277,7 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
 
 # Options that take their value as the next word, so that `run` finds the file among the words.
 _VALUED = (
-    *("-o", "--mode", "--modes", "--timeout", "--arch", "--seed", "--adpc", "--emit"),
+    *("-o", "--mode", "--modes", "--timeout", "--arch", "--unroll", "--seed", "--adpc", "--emit"),
     *VALUED,
     *("--dump-after", "--disable", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
 )

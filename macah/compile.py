@@ -21,6 +21,7 @@ from .program import KernelSite, Program
 from .show import show_kernel
 from .stages import Stages
 from .todfg import build_dfg
+from .unrolling import read_unrolling
 
 # The values of pseudo-constants.
 Adpc = dict[str, int]
@@ -48,7 +49,8 @@ def front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stag
         kernel = lower(program, site, adpc)
         if {site.name, "*"} & {*options.ordered}:
             kernel = replace(kernel, ordered=True)
-        kernel = replace(kernel, without=frozenset(options.disable))
+        unroll = read_unrolling(program, options.unroll).of(kernel)
+        kernel = replace(kernel, without=frozenset(options.disable), unroll=unroll)
         watch("lower", kernel)
     with stages(f"optimize {site.name}"):
         return optimize(kernel, watch)

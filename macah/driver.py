@@ -34,6 +34,7 @@ from .todfg import build_dfg
 from .toolchain import check_output, compiler, workspace, write_whole
 from .translate import HostKernel, to_c, to_host_c
 from .translate_prelude import LANGUAGE
+from .unrolling import read_unrolling
 
 
 def perform(options: Options, messages: Messages) -> int:
@@ -138,6 +139,7 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
         found += host_mistakes(program, adpc, LANGUAGE, errors)
     if not errors:
         # A mapper's error says more than a warning that the arrays are too large.
+        read_unrolling(program, options.unroll).check([k for k in kernels if k is not None])
         fabric = fabric_of(options.arch) if in_c and program.kernels else None
         found += warnings(program, [k for k in kernels if k is not None], fabric, options.ordered)
     messages.show(found)

@@ -471,6 +471,7 @@ class Kernel:
 
     `ordered`: operations on different streams keep their order as well, as seen from outside.
     `without`: the optimisations that are not to be done (`optional.py`).
+    `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
     """
 
     name: str
@@ -482,3 +483,4 @@ class Kernel:
     ordered: bool = False
     statics: tuple[Static, ...] = ()
     without: frozenset[str] = frozenset()
+    unroll: tuple[tuple[Place, int], ...] = ()

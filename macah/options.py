@@ -21,6 +21,7 @@ class Options:
     timeout: float = 0.0  # seconds for each of them; 0: any
     arch: str = "grid8x8"
     seed: int = 1
+    unroll: tuple[str, ...] = ()  # FILE:LINE=K, or "none"
     ordered: tuple[str, ...] = ()  # names of kernels, "*" for all
     adpc: tuple[str, ...] = ()
     emit: str = ""

@@ -21,6 +21,7 @@ from macah.passes.separate_streams import separate_streams
 from macah.passes.simplify import simplify
 from macah.passes.split_wide import split_wide
 from macah.passes.unroll_for import unroll_for
+from macah.passes.unroll_loops import unroll_loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Pass:
 PIPELINE = (
     Pass(inline_calls, removes=(ir.Call,)),
     Pass(unroll_for, removes=(ir.UnrolledFor,)),
+    Pass(unroll_loops),
     Pass(separate_streams),
     Pass(scalarize_arrays),
     Pass(rotate_arrays, removes=(ir.Shift,)),

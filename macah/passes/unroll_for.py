@@ -25,12 +25,15 @@ STATEMENTS = 1 << 19  # and what they may hold in all
 
 def unroll_for(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel without FOR loops."""
-    unroller = _Unroller()
+    unroller = Unroller()
     return replace(kernel, body=unroller.body(kernel.body))
 
 
-class _Unroller(Propagator):
+class Unroller(Propagator):
     """Simulates the FOR loops with the constants that it knows."""
+
+    what = "FOR loop"
+    hint = "use 'for', or bounds made of constants and variables of enclosing FOR loops"
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,18 +49,18 @@ class _Unroller(Propagator):
                 break
             condition = self.folded(stmt.condition)
             if not isinstance(condition, Const):
-                raise _unknown(condition, stmt.where)
+                raise self.unknown(condition, stmt.where)
             if not condition.value:
                 break
             self.bodies += 1
             if self.bodies > LIMIT:
-                raise _too_long(f"{LIMIT} copies of its body", stmt.where)
+                raise self.too_long(f"{LIMIT} copies of its body", stmt.where)
             before, made = len(out), self.made
             out.extend(self.body(stmt.body))
             out.extend(self.body(stmt.step))
             self.made = made + len(out) - before  # loops inside have counted theirs already
             if self.made > STATEMENTS:
-                raise _too_long(f"{STATEMENTS} statements", stmt.where)
+                raise self.too_long(f"{STATEMENTS} statements", stmt.where)
 
     def count(self, stmt: ir.UnrolledFor) -> None:
         """Refuse a loop that surely takes too many iterations before its body is copied in vain."""
@@ -75,26 +78,16 @@ class _Unroller(Propagator):
             if not isinstance(condition, Const) or not condition.value:
                 return
             trial.body(stmt.step)
-        raise _too_long(f"{LIMIT} copies of its body", stmt.where)
+        raise self.too_long(f"{LIMIT} copies of its body", stmt.where)
 
+    def too_long(self, what: str, where: Place | None) -> MacahError:
+        message = f"this {self.what} needs more than {what}"
+        return MacahError(message, where, hint="use 'for', or fewer iterations", code="for-too-long")
 
-def _too_long(what: str, where: Place | None) -> MacahError:
-    return MacahError(
-        f"this FOR loop needs more than {what}",
-        where,
-        hint="use 'for', or fewer iterations",
-        code="for-too-long",
-    )
-
-
-def _unknown(condition: Expr, where: Place | None) -> MacahError:
-    names = sorted({variable.name for variable in variables_in(condition)})
-    what = " and ".join(f"'{name}'" for name in names) or "values"
-    note = Note(f"whether it goes on depends on {what}, not known at compile time")
-    return MacahError(
-        "the trip count of this FOR loop cannot be computed",
-        where,
-        (note,),
-        "use 'for', or bounds made of constants and variables of enclosing FOR loops",
-        code="for-trip-count",
-    )
+    def unknown(self, condition: Expr, where: Place | None) -> MacahError:
+        """The error about a condition that is not constant."""
+        names = sorted({variable.name for variable in variables_in(condition)})
+        what = " and ".join(f"'{name}'" for name in names) or "values"
+        note = Note(f"whether it goes on depends on {what}, not known at compile time")
+        message = f"the trip count of this {self.what} cannot be computed"
+        return MacahError(message, where, (note,), self.hint, code="for-trip-count")

@@ -26,6 +26,7 @@ from macah.program import read_program
 from macah.run import LimitExceeded
 from macah.todfg import build_dfg
 from macah.translate import to_c
+from macah.unrolling import loops_of
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES
 
 GCC = ("gcc", "-w", "-O0", "-std=gnu11", "-fwrapv")
@@ -109,8 +110,9 @@ def check(
     flags: tuple[str, ...] = (),
     fabric: Fabric | None = None,
     without: frozenset[str] = frozenset(),
+    unroll: int = 1,
 ) -> Failure | None:
-    """The first stage that does something else than gcc. Errors: Unfit."""
+    """The first stage that does something else than gcc. Errors: Unfit. All loops get `unroll` copies."""
     path = directory / "random.macah"
     path.write_text(text)
     stage = "read"
@@ -118,6 +120,8 @@ def check(
         program = read_program(path)
         stage = "lower"
         kernels = [replace(lower(program, site), without=without) for site in program.kernels]
+        if unroll > 1:
+            kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k))) for k in kernels]
         made = reference(text, kernels, directory, flags)
         runs = executions(made.recorded, kernels)
         for kernel in kernels:
