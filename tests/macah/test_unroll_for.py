@@ -92,7 +92,7 @@ def test_a_loop_that_counts_the_wrong_way_is_refused_before_its_body_is_copied(m
     body = (Assign(X, Read(I)),)
     step = (Assign(I, Apply("sub", (Read(I), Const(1)))),)
     backwards = ir.UnrolledFor((Assign(I, Const(0)),), (), Apply("slt", (Read(I), Const(16))), body, step)
-    monkeypatch.setattr("macah.passes.unroll_for._Unroller.statement", _refuse_copies_of(body))
+    monkeypatch.setattr("macah.passes.unroll_for.Unroller.statement", _refuse_copies_of(body))
     with pytest.raises(MacahError, match="65536 copies"):
         unrolled(backwards)
 
