@@ -90,7 +90,7 @@ class _Balancer:
                 ):
                     self.component[value.node] = component
                 self._measure(value.node)
-            heapq.heappush(heap, (max(time, other) + _latency(draft), next(self.tie), value))
+            heapq.heappush(heap, (max(time, other) + latency(draft.op), next(self.tie), value))
         return [value for _, _, value in sorted(heap)]
 
     def _arrival(self, value: Value, component: int | None) -> int:
@@ -103,11 +103,11 @@ class _Balancer:
     def _measure(self, number: int) -> None:
         draft = self.graph.drafts[number]
         operands = [value.node for value in draft.operands if isinstance(value, Use)]
-        self.depth[number] = max((self.depth[n] for n in operands), default=0) + _latency(draft)
+        self.depth[number] = max((self.depth[n] for n in operands), default=0) + latency(draft.op)
         mine = self.component.get(number)
         inside = [self.inner[n] for n in operands if mine is not None and self.component.get(n) == mine]
-        self.inner[number] = max(inside, default=0) + _latency(draft)
+        self.inner[number] = max(inside, default=0) + latency(draft.op)
 
 
-def _latency(draft: Draft) -> int:
-    return _LATENCY[OPS[draft.op].latency_class]
+def latency(op: str) -> int:
+    return _LATENCY[OPS[op].latency_class]

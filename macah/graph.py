@@ -87,6 +87,10 @@ class Graph:
                     return base, offset
         return value, 0
 
+    def holds(self, value: Value) -> bool:
+        """True if a value is certainly 0 or 1."""
+        return self._holds(self._expr(value))
+
     def _expr(self, value: Value) -> Expr:
         if isinstance(value, Const):
             return ir.Const(value.value)

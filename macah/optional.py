@@ -17,6 +17,7 @@ OPTIONAL = {
     "count_ahead": "counters and sums of nests are known an iteration ahead",
     "congruence": "variables that always have the same value are one",
     "balance": "sums and other chains are combined with the carried value last",
+    "shorten": "operations on recurrences are rewritten where that makes recurrences shorter",
     "muladd": "a product and the addition after it are one operation",
 }
 """Each name, and what it stands for in a few words."""

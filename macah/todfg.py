@@ -25,6 +25,7 @@ from macah.names import host_names as host_names
 from macah.names import unused_name
 from macah.optional import enabled
 from macah.orders import Access, lead_orders, memory_orders, stream_orders
+from macah.shorten import shorten
 from macah.site import Site
 from macah.walk import arrays_written, children, written
 
@@ -40,6 +41,8 @@ def build_dfg(kernel: ir.Kernel) -> DFG:
         found = builder.run()
         if not found:
             dfg = builder.result()
+            if enabled(kernel, "shorten"):
+                dfg = shorten(dfg)
             check_dfg(dfg)
             return dfg
         known |= found

@@ -1,0 +1,171 @@
+"""Shortens recurrences: the cycles of a graph that keep iterations from starting sooner.
+
+    x = select(c@1, 0, x@1 + y)          ->          x = x@1 + y - ..., see `shorten_rules`
+
+For smaller and smaller intervals, values on cycles that take too long get further ways to be made
+(`shorten_rules`), until some choice of ways (`shorten_time`) is fast enough, or nothing helps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import networkx as nx
+
+from backend.bound import Delay, longest_paths
+from backend.dfg import DFG
+from macah.balance import latency
+from macah.shorten_convert import from_dfg, order_arcs, to_dfg
+from macah.shorten_rules import RULES, Pair
+from macah.shorten_time import Arc, Times
+
+UNITS = 64
+PORTS = 2
+MOST_DRAFTS = 6000
+MOST_WAYS = 12
+PATIENCE = 24
+
+
+def shorten(dfg: DFG, units: int = UNITS) -> DFG:
+    """The same graph, with shorter recurrences where these bind."""
+    floor = least_interval(dfg, units)
+    slowest, members = slow_cycles(dfg, floor)
+    if slowest <= floor:
+        return dfg
+    best, reached = dfg, slowest
+    search = _Search(dfg, members)
+    for interval in range(slowest - 1, floor - 1, -1):
+        if not search.feasible(interval):
+            break
+        found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
+        bound = max(least_interval(found, units), slow_cycles(found, floor)[0])
+        if bound < reached:
+            best, reached = found, bound
+    return best
+
+
+def least_interval(dfg: DFG, units: int) -> int:
+    """What units, streams and memories allow."""
+    counts = Counter((node.stream, node.memory) for node in dfg.nodes)
+    del counts[None, None]
+    loads = [-(-n // (PORTS if stream is None else 1)) for (stream, _), n in counts.items()]
+    return max([1, -(-len(dfg.nodes) // units), *loads])
+
+
+def slow_cycles(dfg: DFG, floor: int) -> tuple[int, list[int]]:
+    """The smallest interval from `floor` on that cycles allow, and the nodes of components that need more."""
+    edges: nx.DiGraph[int] = nx.DiGraph()
+    delays: list[Delay] = []
+    for consumer, _, use in dfg.uses():
+        cycles = latency(dfg.nodes[consumer].op)
+        delays.append(Delay(use.node, consumer, use.distance, cycles))
+    for order in dfg.orders:
+        before, after = dfg.nodes[order.before], dfg.nodes[order.after]
+        cycles = order.delay - latency(before.op) + latency(after.op)
+        delays.append(Delay(before.id, after.id, order.distance, cycles))
+    edges.add_edges_from((delay.source, delay.target) for delay in delays)
+    component: dict[int, int] = {}
+    inner: list[list[Delay]] = []
+    groups = list(nx.strongly_connected_components(edges))
+    for number, nodes in enumerate(groups):
+        component.update(dict.fromkeys(nodes, number))
+        inner.append([])
+    for delay in delays:
+        if component[delay.source] == component[delay.target]:
+            inner[component[delay.source]].append(delay)
+    slowest, members = floor, list[int]()
+    for nodes, arcs in zip(groups, inner, strict=True):
+        if arcs:
+            needed = _needed(sorted(nodes), arcs, floor)
+            slowest = max(slowest, needed)
+            if needed > floor:
+                members += sorted(nodes)
+    return slowest, sorted(members)
+
+
+def _needed(nodes: list[int], arcs: list[Delay], floor: int) -> int:
+    """The smallest interval from `floor` on that the cycles of a component allow."""
+    place = {node: position for position, node in enumerate(nodes)}
+    local = [Delay(place[a.source], place[a.target], a.distance, a.cycles) for a in arcs]
+    low, high = floor, max(floor, sum(max(0, a.cycles) for a in arcs))
+    if not longest_paths(len(nodes), local, floor)[1]:
+        return floor
+    while low < high:
+        middle = (low + high) // 2
+        if longest_paths(len(nodes), local, middle)[1]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+class _Search:
+    def __init__(self, dfg: DFG, members: Iterable[int]) -> None:
+        self.choices, self.drafts = from_dfg(dfg)
+        self.times = Times(self.choices, order_arcs(dfg, self.drafts))
+        self.roots = [self.drafts[node] for node in members]
+        self.tried: set[tuple[int, int, int]] = set()
+
+    def feasible(self, interval: int) -> bool:
+        times = self.times
+        times.interval = interval
+        times.time = {self.choices.find(root): 0 for root in self.roots}
+        times.critical = {}
+        order = times.order(self.roots)
+        idle = 0
+        while idle < PATIENCE:
+            grown = times.sweep(order)
+            if not grown:
+                return True
+            idle += 1
+            if idle % 3 == 0 and self._expand(grown):
+                order = times.order(self.roots)
+                idle = 0
+        return False
+
+    def _expand(self, grown: list[int]) -> bool:
+        """Find further ways for the values on the cycles that make times grow."""
+        seen: set[int] = set()
+        new = False
+        for start in grown:
+            if self.choices.find(start) in seen:
+                continue
+            cycle = self.times.cycle(start)
+            fresh = [step for step in cycle if step[0] not in seen]
+            seen.update(node for node, _, _ in cycle)
+            seen.add(start)
+            if sum(arc.cycles - arc.distance * self.times.interval for _, _, arc in cycle) > 0:
+                for node, _, _ in fresh:
+                    new |= self._more_ways(node)
+        return new
+
+    def _more_ways(self, node: int) -> bool:
+        new = False
+        node = self.choices.find(node)
+        for way in list(self.choices.ways[node]):
+            arc = self.times.of_way(way)[1]
+            if arc is None or arc.operand is None or not self.choices.movable(way):
+                continue
+            if (
+                len(self.choices.graph.drafts) > MOST_DRAFTS
+                or len(self.choices.ways[self.choices.find(node)]) > MOST_WAYS
+            ):
+                break
+            new |= self._rewrite(way, arc)
+        return new
+
+    def _rewrite(self, way: int, arc: Arc) -> bool:
+        choices, at = self.choices, arc.operand
+        assert at is not None
+        draft = choices.graph.drafts[way]
+        new = False
+        for inner, inside in list(choices.views(draft.operands[at])):
+            if (way, at, inner) in self.tried:
+                continue
+            self.tried.add((way, at, inner))
+            pair = Pair(choices, draft, draft.operands, at, choices.graph.drafts[inner], inside)
+            for rule in RULES:
+                for value in list(rule(pair)):
+                    new |= choices.equal(way, value)
+        return new

@@ -1,0 +1,217 @@
+"""A graph whose values can be made in several ways, for the search that shortens recurrences.
+
+A value is a class of drafts that are known to be equal in every iteration; each of them is a way to make it.
+A value of earlier iterations (`Past`) has an initial value for each iteration before there was one, so that
+an operation can be moved over a distance:
+
+    (x@1 + 1)@2 with 7, 8 before          ->          x@3 + 1 with 6, 7, and what x@1 began with
+
+Any choice of ways is right as long as a value does not need itself in the same iteration: every way is an
+equation that the streams of values satisfy, and such a choice of equations has only one solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from arch.ops import OPS, evaluate
+from backend.dfg import Const, LiveIn, Place, Use
+from macah.graph import WIDTH, Before, Draft, Graph, Value
+from macah.ir import Variable
+from macah.shorten_inverse import operands_for
+
+Start = Const | LiveIn
+"""What stands for a value in an iteration before there was one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Output `output` of `node`, as many iterations ago as there are `initials`, which stand for it first."""
+
+    node: int
+    output: int
+    initials: tuple[Start, ...]
+
+    @property
+    def distance(self) -> int:
+        return len(self.initials)
+
+    @property
+    def moves(self) -> int:
+        """Copies that it takes to have different initial values."""
+        return sum(a != b for a, b in zip(self.initials, self.initials[1:], strict=False))
+
+
+class Choices:
+    """Drafts by number, in classes of equal ones. `Before(v)` stands for a `Past`."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.pasts: dict[Past, Before] = {}
+        self.meaning: dict[Variable, Past] = {}
+        self.parent: list[int] = []
+        self.ways: dict[int, list[int]] = {}
+        self.moved: dict[tuple[int, tuple[Start, ...]], tuple[Value, ...] | None] = {}
+        self.fixed: set[int] = set()  # drafts with effects or state: they are made in one way only
+
+    # --- Classes
+
+    def find(self, node: int) -> int:
+        """The first draft of a class."""
+        while self.parent[node] != node:
+            self.parent[node] = self.parent[self.parent[node]]
+            node = self.parent[node]
+        return node
+
+    def enter(self) -> None:
+        """Make classes of drafts that are new."""
+        for node in range(len(self.parent), len(self.graph.drafts)):
+            self.parent.append(node)
+            self.ways[node] = [node]
+
+    def equal(self, node: int, value: Value) -> bool:
+        """Note that a node has this value too; False if that is nothing new."""
+        self.enter()
+        plain = isinstance(value, Use) and value.output == 0
+        other = self.find(value.node if isinstance(value, Use) and plain else self.alias(value))
+        mine = self.find(node)
+        if mine == other:
+            return False
+        first, second = sorted((mine, other))
+        self.parent[second] = first
+        self.ways[first] = sorted(self.ways[first] + self.ways.pop(second))
+        return True
+
+    def alias(self, value: Value) -> int:
+        """A draft that is another value, at no cost."""
+        use = self.graph.shared(Draft("mov", (value,)))
+        self.enter()
+        return use.node
+
+    # --- Values
+
+    def meant(self, value: Value) -> Past | None:
+        """What a value is in terms of a node; None if it is a constant or a live-in."""
+        match value:
+            case Use(node, output=output):
+                return Past(self.find(node), output, ())
+            case Before(variable):
+                return self.meaning[variable]
+        return None
+
+    def past(self, past: Past, predicate: bool = False) -> Value:
+        past = replace(past, node=self.find(past.node))
+        if not past.initials:
+            return Use(past.node, output=past.output)
+        if past not in self.pasts:
+            variable = Variable("past")
+            if predicate or (
+                self.is_predicate(Use(past.node, output=past.output))
+                and all(isinstance(start, Const) and start.value < 2 for start in past.initials)
+            ):
+                self.graph.predicates.add(variable)
+            self.meaning[variable] = past
+            self.pasts[past] = Before(variable)
+        return self.pasts[past]
+
+    def is_predicate(self, value: Value) -> bool:
+        return self.graph.holds(value)
+
+    def delayed(self, value: Value, initials: tuple[Start, ...]) -> Value:
+        """A value some iterations ago."""
+        if not initials or all(start == value for start in initials):
+            return value
+        past = self.meant(value)
+        if past is None:
+            past = Past(self.alias(value), 0, ())
+        return self.past(Past(past.node, past.output, initials + past.initials))
+
+    def natural(self, value: Value) -> Start | None:
+        """The initial value that delays a value at the least cost."""
+        if isinstance(value, Const | LiveIn):
+            return value
+        past = self.meant(value)
+        return past.initials[0] if past and past.initials else None
+
+    # --- Operations
+
+    def apply(self, op: str, *values: Value, where: Place | None = None) -> Value:
+        """The result of a pure operation: folded, and of values as late as can be."""
+        pasts = [self.meant(value) for value in values]
+        distance = min((past.distance for past in pasts if past is not None), default=0)
+        if distance:
+            begins = [self._begin(op, values, pasts, i) for i in range(distance)]
+            initials = tuple([begin for begin in begins if begin is not None])
+            if len(initials) == distance:
+                later = [
+                    value if past is None else self._later(past, distance)
+                    for value, past in zip(values, pasts, strict=True)
+                ]
+                return self.delayed(self.apply(op, *later, where=where), initials)
+        result = self.graph.pure(op, *values, where=where)
+        self.enter()
+        return result
+
+    def _begin(self, op: str, values: tuple[Value, ...], pasts: list[Past | None], i: int) -> Const | None:
+        """What an operation on values of the past gives in iteration `i`."""
+        starts = [
+            value if past is None else past.initials[i] for value, past in zip(values, pasts, strict=True)
+        ]
+        numbers = [start.value for start in starts if isinstance(start, Const)]
+        return Const(evaluate(op, WIDTH, *numbers)) if len(numbers) == len(starts) else None
+
+    def _later(self, past: Past, distance: int) -> Value:
+        return self.past(Past(past.node, past.output, past.initials[distance:]))
+
+    def again(self, draft: Draft, values: Iterable[Value], where: Place | None = None) -> Value:
+        """The same operation on other values; a load is one of an array that nothing stores to."""
+        if draft.op != "load":
+            return self.apply(draft.op, *values, where=where or draft.where)
+        copy = Draft("load", tuple(values), memory=draft.memory, where=draft.where)
+        use = self.graph.shared(copy)
+        self.enter()
+        return use
+
+    def movable(self, node: int) -> bool:
+        """True if a draft's operation can be made again, of other values."""
+        draft = self.graph.drafts[node]
+        return node not in self.fixed and (draft.op == "load" or OPS[draft.op].pure)
+
+    def views(self, value: Value, alias: bool = False) -> Iterator[tuple[int, tuple[Value, ...]]]:
+        """Every way to make a value: a draft, and operands that make it what the value is."""
+        past = self.meant(value)
+        if past is None or past.output:
+            return
+        for node in self.ways[self.find(past.node)]:
+            draft = self.graph.drafts[node]
+            if draft.op == "mov" and not alias:
+                yield from self.views(self.delayed(draft.operands[0], past.initials), alias=True)
+            if not self.movable(node) or draft.op == "mov":
+                continue
+            if (node, past.initials) not in self.moved:
+                self.moved[node, past.initials] = self._moved(draft, past.initials)
+            operands = self.moved[node, past.initials]
+            if operands is not None:
+                yield node, operands
+
+    def _moved(self, draft: Draft, initials: tuple[Start, ...]) -> tuple[Value, ...] | None:
+        """Operands with which the draft's operation gives the initial values first, then what it gave."""
+        if not initials:
+            return draft.operands
+        if draft.op == "load":
+            return None
+        starts: list[tuple[Start, ...]] = []
+        prefer = tuple([self.natural(value) for value in draft.operands])
+        fixed = tuple([value if isinstance(value, Const | LiveIn) else None for value in draft.operands])
+        for start in reversed(initials):
+            found = operands_for(draft.op, start, fixed, prefer)
+            if found is None:
+                return None
+            starts.append(found)
+            prefer = found
+        starts.reverse()
+        return tuple(
+            self.delayed(value, tuple([start[k] for start in starts]))
+            for k, value in enumerate(draft.operands)
+        )

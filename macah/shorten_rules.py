@@ -1,0 +1,345 @@
+"""Rewritings of an operation on the result of another one, which let what comes late be used last.
+
+    (late + a) + b  ->  late + (a + b)               select(late, a, b) + x  ->  select(late, a + x, b + x)
+
+Each rule gets a draft, its operands, which of them is late, and a way to make that one; it yields values that
+are equal to the draft's, for words that wrap around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from arch.ops import OPS
+from backend.dfg import Const, Place
+from macah.graph import ONE, WIDTH, ZERO, Draft, Value
+from macah.shorten_graph import Choices
+from macah.shorten_inverse import neutral
+
+_MASK = (1 << WIDTH) - 1
+ASSOCIATIVE = frozenset({"add", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"})
+_BITWISE = frozenset({"and", "or", "xor"})
+_SHIFTS = frozenset({"shl", "shr", "sar", "rotl"})
+_NARROWING = frozenset({"zext8", "zext16", "sext8", "sext16"})
+_FACTORS = {("xor", "and"), ("or", "and"), ("and", "or"), ("add", "mul"), ("sub", "mul")}
+_CASES = frozenset({"add", "sub", "xor", "mul", "shl", "shr", "sar", "eq", "ne"})
+Triple = tuple[Value, Value, Value]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An operation and the operation that makes its operand `at`."""
+
+    choices: Choices
+    draft: Draft
+    args: tuple[Value, ...]
+    at: int
+    inner: Draft
+    inside: tuple[Value, ...]
+
+    @property
+    def op(self) -> str:
+        return self.draft.op
+
+    @property
+    def where(self) -> Place | None:
+        return self.draft.where
+
+    @property
+    def other(self) -> Value:
+        """The other operand of an operation with two."""
+        return self.args[1 - self.at]
+
+    def make(self, op: str, *values: Value) -> Value:
+        return self.choices.apply(op, *values, where=self.where)
+
+    def again(self, values: tuple[Value, ...]) -> Value:
+        return self.choices.again(self.draft, values)
+
+    def with_late(self, value: Value) -> tuple[Value, ...]:
+        late = self.args[self.at]
+        return tuple([value if arg == late else arg for arg in self.args])
+
+    def views(self, value: Value) -> Iterator[tuple[str, tuple[Value, ...]]]:
+        for node, operands in self.choices.views(value):
+            yield self.choices.graph.drafts[node].op, operands
+
+    @cached_property
+    def choice(self) -> list[Triple]:
+        """The inner operation as choices."""
+        return list(as_choices(self.choices, self.inner.op, self.inside))
+
+
+Rule = Callable[[Pair], Iterator[Value]]
+
+
+def as_choices(choices: Choices, op: str, operands: tuple[Value, ...]) -> Iterator[Triple]:
+    """Condition, then, else: operations on predicates are choices as well."""
+    if op == "select":
+        c, a, b = operands
+        yield c, a, b
+    elif op in _BITWISE and all(choices.is_predicate(value) for value in operands):
+        for u, v in (operands, operands[::-1]):
+            if isinstance(u, Const):
+                continue
+            match op:
+                case "and":
+                    yield u, v, ZERO
+                case "or":
+                    yield u, ONE, v
+                case _:
+                    yield u, choices.apply("xor", v, ONE), v
+
+
+def choose_last(pair: Pair) -> Iterator[Value]:
+    """op(select(c, a, b), y) -> select(c, op(a, y), op(b, y))"""
+    for c, a, b in pair.choice:
+        if c == pair.args[pair.at]:
+            continue
+        then = [_given(pair, arg, c, True) for arg in pair.with_late(a)]
+        other = [_given(pair, arg, c, False) for arg in pair.with_late(b)]
+        yield pair.make("select", c, pair.again(tuple(then)), pair.again(tuple(other)))
+
+
+def _given(pair: Pair, value: Value, condition: Value, holds: bool) -> Value:
+    """What a value is where the condition holds, or where it does not."""
+    if value == condition and pair.choices.is_predicate(condition):
+        return ONE if holds else ZERO
+    for op, operands in pair.views(value):
+        if op == "select" and operands[0] == condition:
+            return operands[1 if holds else 2]
+    return value
+
+
+def rotate_choices(pair: Pair) -> Iterator[Value]:
+    """select(c, a, select(d, x, y)) -> select(c | d, select(c, a, x), y), and so on for each arm"""
+
+    def inverse(v: Value) -> Value:
+        return pair.make("xor", v, ONE)
+
+    for c, then, other in as_choices(pair.choices, pair.op, pair.args):
+        for d, x, y in pair.choice:
+            if not (pair.choices.is_predicate(c) and pair.choices.is_predicate(d)):
+                continue
+            if other == pair.args[pair.at]:
+                yield pair.make("select", pair.make("or", c, d), pair.make("select", c, then, x), y)
+                yield pair.make("select", pair.make("or", c, inverse(d)), pair.make("select", c, then, y), x)
+            elif then == pair.args[pair.at]:
+                yield pair.make("select", pair.make("and", c, d), x, pair.make("select", c, y, other))
+                yield pair.make(
+                    "select", pair.make("and", c, inverse(d)), y, pair.make("select", c, x, other)
+                )
+
+
+def split_predicate(pair: Pair) -> Iterator[Value]:
+    """x + c -> select(c, x + 1, x), where c is 0 or 1"""
+    late = pair.args[pair.at]
+    if pair.op in _CASES and pair.choices.is_predicate(late):
+        yield pair.make("select", late, pair.again(pair.with_late(ONE)), pair.again(pair.with_late(ZERO)))
+
+
+def reassociate(pair: Pair) -> Iterator[Value]:
+    """(a + b) + y -> a + (b + y)"""
+    if pair.op == pair.inner.op and pair.op in ASSOCIATIVE:
+        a, b = pair.inside
+        yield pair.make(pair.op, a, pair.make(pair.op, b, pair.other))
+        yield pair.make(pair.op, b, pair.make(pair.op, a, pair.other))
+
+
+_SUMS = frozenset({"add", "sub", "neg"})
+
+
+def regroup_sum(pair: Pair) -> Iterator[Value]:
+    """(a - b) + y -> a + (y - b)"""
+    if pair.op not in _SUMS or pair.inner.op not in _SUMS or pair.op == pair.inner.op == "add":
+        return
+    outer = _signs(pair.op, pair.args)
+    sign = outer[pair.at][0]
+    inner = [(sign * s, value) for s, value in _signs(pair.inner.op, pair.inside)]
+    rest = outer[: pair.at] + outer[pair.at + 1 :]
+    for k, term in enumerate(inner):
+        yield _sum(pair, term, inner[:k] + inner[k + 1 :] + rest)
+
+
+def _signs(op: str, operands: tuple[Value, ...]) -> list[tuple[int, Value]]:
+    if op == "neg":
+        return [(-1, operands[0])]
+    return [(1, operands[0]), (1 if op == "add" else -1, operands[1])]
+
+
+def _sum(pair: Pair, last: tuple[int, Value], others: list[tuple[int, Value]]) -> Value:
+    """A sum of signed terms to which `last` is added in the end."""
+    plus = [value for sign, value in others if sign > 0]
+    minus = [value for sign, value in others if sign < 0]
+    sign, value = last
+    if not others:
+        return value if sign > 0 else pair.make("neg", value)
+    if plus:
+        total = plus[0]
+        for term in plus[1:]:
+            total = pair.make("add", total, term)
+        for term in minus:
+            total = pair.make("sub", total, term)
+        return pair.make("add" if sign > 0 else "sub", *((value, total) if sign > 0 else (total, value)))
+    total = minus[0]
+    for term in minus[1:]:
+        total = pair.make("add", total, term)
+    if sign > 0:
+        return pair.make("sub", value, total)
+    return pair.make("sub", pair.make("neg", total), value)
+
+
+def compare_earlier(pair: Pair) -> Iterator[Value]:
+    """x + k == n -> x == n - k"""
+    if pair.op not in ("eq", "ne"):
+        return
+    n = pair.other
+    match pair.inner.op, pair.inside:
+        case "add", (a, b):
+            yield pair.make(pair.op, a, pair.make("sub", n, b))
+            yield pair.make(pair.op, b, pair.make("sub", n, a))
+        case "sub", (a, b):
+            yield pair.make(pair.op, a, pair.make("add", n, b))
+            yield pair.make(pair.op, b, pair.make("sub", a, n))
+        case "xor", (a, b):
+            yield pair.make(pair.op, a, pair.make("xor", n, b))
+            yield pair.make(pair.op, b, pair.make("xor", n, a))
+        case (("neg" | "not"), (a,)):
+            yield pair.make(pair.op, a, pair.make(pair.inner.op, n))
+        case "mul", (a, Const(k)) if k & 1:
+            yield pair.make(pair.op, a, pair.make("mul", n, Const(pow(k, -1, 1 << WIDTH))))
+        case "muladd", (a, Const(k), c) if k & 1:
+            rest = pair.make("sub", n, c)
+            yield pair.make(pair.op, a, pair.make("mul", rest, Const(pow(k, -1, 1 << WIDTH))))
+
+
+_ORDERS = {"slt": "s", "sle": "s", "ult": "u", "ule": "u"}
+
+
+def compare_extremes(pair: Pair) -> Iterator[Value]:
+    """max(a, b) < n -> a < n & b < n"""
+    sign = _ORDERS.get(pair.op)
+    if sign is None or pair.inner.op not in (sign + "min", sign + "max"):
+        return
+    both = pair.inner.op.endswith("max") == (pair.at == 0)
+    a, b = (pair.again(pair.with_late(value)) for value in pair.inside)
+    yield pair.make("and" if both else "or", a, b)
+
+
+def distribute(pair: Pair) -> Iterator[Value]:
+    """(a ^ b) & m -> (a & m) ^ (b & m)"""
+    op, inner = pair.op, pair.inner.op
+    if (
+        (op == "and" and inner in ("or", "xor"))
+        or (op == "or" and inner == "and")
+        or (op in _SHIFTS and pair.at == 0 and pair.args[0] != pair.args[1] and inner in _BITWISE)
+        or (op in _NARROWING and inner in _BITWISE)
+        or (op == "shl" and pair.at == 0 and pair.args[0] != pair.args[1] and inner in ("add", "sub"))
+        or (op == "mul" and inner in ("add", "sub") and isinstance(pair.other, Const))
+    ):
+        a, b = (pair.again(pair.with_late(value)) for value in pair.inside)
+        yield pair.make(inner, a, b)
+    elif op == "not" and inner == "xor":
+        a, b = pair.inside
+        yield pair.make("xor", a, pair.make("not", b))
+        yield pair.make("xor", b, pair.make("not", a))
+    elif op == "not" and inner in ("and", "or"):
+        a, b = (pair.make("not", value) for value in pair.inside)
+        yield pair.make("or" if inner == "and" else "and", a, b)
+
+
+def merge_arms(pair: Pair) -> Iterator[Value]:
+    """select(c, x + y, x) -> x + select(c, y, 0), and select(c, x + y, x + z) -> x + select(c, y, z)"""
+    op, inside = pair.inner.op, pair.inside
+    if pair.op != "select" or pair.at == 0 or op == "select" or len(inside) != 2 or not OPS[op].pure:
+        return
+    other = pair.args[3 - pair.at]
+    found = [operands for name, operands in pair.views(other) if name == op]
+    identity = neutral(op)
+    if identity is not None:
+        found.append((other, identity))
+    orders = [inside, inside[::-1]] if OPS[op].commutative else [inside]
+    for x, y in orders:
+        for there in found:
+            turns = [there, there[::-1]] if OPS[op].commutative else [there]
+            for u, z in turns:
+                if u == x:
+                    arms = (y, z) if pair.at == 1 else (z, y)
+                    yield pair.make(op, x, pair.make("select", pair.args[0], *arms))
+                elif z == y and not OPS[op].commutative:
+                    arms = (x, u) if pair.at == 1 else (u, x)
+                    yield pair.make(op, pair.make("select", pair.args[0], *arms), y)
+
+
+def factor(pair: Pair) -> Iterator[Value]:
+    """(a & b) ^ (a & c) -> a & (b ^ c)"""
+    if (pair.op, pair.inner.op) not in _FACTORS:
+        return
+    for op, operands in pair.views(pair.other):
+        if op == pair.inner.op:
+            for a, b in (pair.inside, pair.inside[::-1]):
+                for x, c in (operands, operands[::-1]):
+                    if a == x:
+                        rest = (b, c) if pair.at == 0 else (c, b)
+                        yield pair.make(op, a, pair.make(pair.op, *rest))
+
+
+def choose_bits(pair: Pair) -> Iterator[Value]:
+    """(e & f) | (~e & g) -> ((f ^ g) & e) ^ g"""
+    if pair.op not in ("or", "xor", "add") or pair.inner.op != "and":
+        return
+    for op, operands in pair.views(pair.other):
+        if op != "and":
+            continue
+        for e, f in (pair.inside, pair.inside[::-1]):
+            for n, g in (operands, operands[::-1]):
+                if _complements(pair, e, n):
+                    for mask, x, y in ((e, f, g), (n, g, f)):
+                        yield pair.make("xor", pair.make("and", mask, pair.make("xor", x, y)), y)
+
+
+def _complements(pair: Pair, a: Value, b: Value) -> bool:
+    return any(
+        op == "not" and operands[0] == y for x, y in ((a, b), (b, a)) for op, operands in pair.views(x)
+    )
+
+
+def join_rotation(pair: Pair) -> Iterator[Value]:
+    """x << 7 | x >> 25 -> rotl(x, 7)"""
+    if pair.op not in ("or", "xor", "add") or pair.inner.op not in ("shl", "shr"):
+        return
+    wanted = "shr" if pair.inner.op == "shl" else "shl"
+    for op, operands in pair.views(pair.other):
+        if op != wanted or operands[0] != pair.inside[0]:
+            continue
+        left, right = (pair.inside[1], operands[1]) if wanted == "shr" else (operands[1], pair.inside[1])
+        if isinstance(left, Const) and isinstance(right, Const) and left.value + right.value == WIDTH:
+            yield pair.make("rotl", pair.inside[0], left)
+
+
+def multiply_and_add(pair: Pair) -> Iterator[Value]:
+    """a * b + c <-> muladd(a, b, c)"""
+    if pair.op == "muladd":
+        a, b, c = pair.args
+        yield pair.make("add", pair.make("mul", a, b), c)
+    elif pair.op == "add" and pair.inner.op == "mul" and pair.args[0] != pair.args[1]:
+        yield pair.make("muladd", *pair.inside, pair.other)
+
+
+RULES: tuple[Rule, ...] = (
+    choose_last,
+    rotate_choices,
+    split_predicate,
+    reassociate,
+    regroup_sum,
+    compare_earlier,
+    compare_extremes,
+    distribute,
+    merge_arms,
+    factor,
+    choose_bits,
+    join_rotation,
+    multiply_and_add,
+)
