@@ -9,7 +9,7 @@ from macah import ir
 from macah.fold_choices import fold_choice
 from macah.fold_shifts import SHIFTS, fold_rotation, fold_shift
 from macah.ir import FALSE, TRUE, Apply, Array, Const, Expr, Load, Read, Variable
-from macah.walk import statements, variables_in, written
+from macah.walk import read, statements, variables_in, written
 
 CONVERSIONS = frozenset({"sext32", "zext32", "trunc"})
 _ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl", "umax"})
@@ -273,7 +273,9 @@ def _choice(c: Expr, a: Expr, b: Expr, predicate: Holds) -> Expr | None:
 
 def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
     """The variables that are never anything but 0 or 1 (or unspecified)."""
-    found = written(kernel.body) - {c.what for c in kernel.captured if isinstance(c.what, Variable)}
+    # What is read and never written is unspecified: 0, to all that run a kernel.
+    found = written(kernel.body) | read(kernel.body)
+    found -= {c.what for c in kernel.captured if isinstance(c.what, Variable)}
     users: dict[Variable, list[ir.Assign]] = {}
     pending: list[ir.Assign] = []
     for stmt in statements(kernel.body):

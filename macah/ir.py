@@ -164,6 +164,12 @@ class Apply:
 
 Expr = Const | Read | Load | Apply
 
+
+def unspecified(bits: int = 32) -> Read:
+    """A value that the compiler may choose: that of a variable that nothing assigns."""
+    return Read(Variable("unspecified", bits))
+
+
 TRUE = Const(1)
 FALSE = Const(0)
 
@@ -212,6 +218,14 @@ class Shift:
     index: tuple[Expr, ...]
     amount: Expr
     guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The elements of a local array hold unspecified values from here on."""
+
+    array: Array
     where: Place | None = None
 
 
@@ -378,6 +392,7 @@ Stmt = (
     Assign
     | Store
     | Shift
+    | Forget
     | Receive
     | Send
     | Close

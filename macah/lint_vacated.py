@@ -57,6 +57,8 @@ class _Walk:
                     place = tuple(i.value for i in index if isinstance(i, ir.Const))
                     return {key: where for key, where in state.items() if key != (array, place)}
                 return {key: where for key, where in state.items() if key[0] is not array}
+            case ir.Forget(array):
+                return {key: where for key, where in state.items() if key[0] is not array}
             case ir.If(_, then, orelse):
                 return _met([self.body(then, state), self.body(orelse, state)])
             case ir.Block(label, body):

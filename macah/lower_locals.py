@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -18,7 +20,7 @@ from macah.lower_image import image_of
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
-from macah.lower_storage import Lvalue, Rvalue, integer_type
+from macah.lower_storage import Leaf, Lvalue, Rvalue, integer_type
 from macah.program import place_of
 
 # Up to so many scalars are set to zero one by one where an initialiser leaves them out.
@@ -95,6 +97,8 @@ class Locals(Calls):
         if node.init is None:
             if isinstance(ctype, ArrayType) and ctype.length is None:
                 raise MacahError(f"array size missing in '{node.name}'", where, code="array-size")
+            if self.frame.continues or self.frame.returning is not None:
+                self._forget(owner, where)
         elif isinstance(ctype, ArrayType | StructType):
             reader = InitializerReader(self.types, self.scope)
             owner.type = reader.read(ctype, node.init)
@@ -106,6 +110,19 @@ class Locals(Calls):
             if isinstance(value, c_ast.InitList) and len(value.exprs) == 1:
                 value = value.exprs[0]
             self.assign(Lvalue(owner, ctype), self.rvalue(value), where, initial=True)
+
+    def _forget(self, owner: Object, where: Place) -> None:
+        """A variable without initialiser has no value, also where it had one the last time around a loop."""
+        leaves: dict[Leaf, None] = {}
+        for part in _scalars(Lvalue(owner, owner.type)):
+            with suppress(MacahError):  # what cannot be used is refused where it is used
+                leaves[self.storage.leaf(part, where)] = None
+        for leaf in leaves:
+            match leaf:
+                case ir.Variable():
+                    self.emit(ir.Assign(leaf, ir.unspecified(leaf.bits), where))
+                case ir.Array():
+                    self.emit(ir.Forget(leaf, where))
 
     def _static(self, node: Any, owner: Object, where: Place) -> Object:
         """A static variable: a table if it is const, else kept by the host from one kernel to the next."""
@@ -197,6 +214,20 @@ class Locals(Calls):
                 self.store(part, ir.FALSE, ctypes.INT, where)
             case _:
                 return
+
+
+def _scalars(whole: Lvalue) -> Iterator[Lvalue]:
+    """The integers and unions in a variable, one element for each array."""
+    match whole.type:
+        case StructType(kind="struct", members=members):
+            for member in members:
+                yield from _scalars(whole.member(member))
+        case ArrayType():
+            yield from _scalars(whole.element(ir.Const(0)))
+        case Integer() | StructType():
+            yield whole
+        case _:
+            return
 
 
 def _part(whole: Lvalue, step: str | int) -> Lvalue:

@@ -169,6 +169,8 @@ class _State:
                     again = self.value(condition)
             case ir.Call():
                 self.call(stmt)
+            case ir.Forget(array):
+                self.memories.pop(array, None)
             case _:
                 if self.value(stmt.guard):
                     self.effect(stmt)

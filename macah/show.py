@@ -120,6 +120,8 @@ class _Shower:
                 return f"{self.at(array, index)} = {self.expr(value)}{self.guard(guard)}"
             case ir.Shift(array, index, amount, guard):
                 return f"{self.at(array, index)} shift {self.expr(amount)}{self.guard(guard)}"
+            case ir.Forget(array):
+                return f"forget {self.name(array)}"
             case ir.Receive(stream, index, variables, worked, guard):
                 names = ", ".join(self.name(v) for v in variables)
                 return f"{self.worked(worked)}{names} <? {self.at(stream, index)}{self.guard(guard)}"

@@ -91,7 +91,7 @@ def operands(stmt: Stmt) -> tuple[Expr, ...]:
             return (stmt.condition,)
         case ir.DoWhile():
             return (stmt.condition, stmt.guard)
-        case ir.Block() | ir.Leave():
+        case ir.Block() | ir.Leave() | ir.Forget():
             return ()
         case ir.Call():
             return tuple(expr for argument in stmt.arguments for expr in _argument_operands(argument))
@@ -127,7 +127,7 @@ def map_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return replace(stmt, condition=change(stmt.condition))
         case ir.DoWhile():
             return replace(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
-        case ir.Block() | ir.Leave():
+        case ir.Block() | ir.Leave() | ir.Forget():
             return stmt
         case ir.Call():
             return replace(stmt, arguments=tuple(_map_argument(a, change) for a in stmt.arguments))
@@ -309,7 +309,7 @@ class Renaming:
         stmt = map_operands(stmt, self.expr)
         stmt = map_targets(stmt, lambda variable: self.variables.get(variable, variable))
         match stmt:
-            case ir.Store() | ir.Shift():
+            case ir.Store() | ir.Shift() | ir.Forget():
                 return replace(stmt, array=self.arrays.get(stmt.array, stmt.array))
             case ir.Receive() | ir.Send() | ir.Close() | ir.Ended():
                 return replace(stmt, stream=self.streams.get(stmt.stream, stmt.stream))

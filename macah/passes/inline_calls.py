@@ -71,6 +71,11 @@ class _Inliner:
                     views.streams[parameter] = view
                 case _:
                     raise AssertionError(call)
+        # Not what the last call returned, where that depends on the way through the function.
+        always = {variable for stmt in body for variable in targets(stmt)}
+        for result in function.results:
+            if result not in always and result in own.variables:
+                head.append(Assign(own.variables[result], ir.unspecified(result.bits), call.where))
         inside = flat_map(own.body(body), lambda stmt: (_through(stmt, views),))
         tail = [
             Assign(target, Read(own.variables.get(result, result)), call.where)
@@ -90,7 +95,7 @@ def _own(function: Function, body: Body, captured: frozenset[Variable | Array | 
             variables += variables_in(expr)
             for load in loads_in(expr):
                 _own_array(load.array, function, captured, own)
-        if isinstance(stmt, ir.Store | ir.Shift):
+        if isinstance(stmt, ir.Store | ir.Shift | ir.Forget):
             _own_array(stmt.array, function, captured, own)
         if isinstance(stmt, ir.Block):
             own.labels[stmt.label] = ir.Label(stmt.label.name)

@@ -47,7 +47,7 @@ PIPELINE = (
     Pass(rotate_arrays, removes=(ir.Shift,)),
     Pass(scalarize_arrays),
     Pass(split_wide, narrows=True),
-    Pass(simplify),
+    Pass(simplify, removes=(ir.Forget,)),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
     Pass(find_sites),

@@ -157,7 +157,8 @@ def _booleans(kernel: ir.Kernel) -> set[Variable]:
             # what is left among the targets is `worked` and the like: 0 or 1
         for variable in targets(stmt):
             values.setdefault(variable, [])
-    known = values.keys() - other
+    # What is read and never written is unspecified: 0, to all that run a kernel.
+    known = (values.keys() | read(kernel.body)) - other
     users: dict[Variable, set[Variable]] = {}
     for variable, given in values.items():
         for expr in given:
@@ -166,7 +167,7 @@ def _booleans(kernel: ir.Kernel) -> set[Variable]:
     pending = list(known)
     while pending:
         variable = pending.pop()
-        if variable in known and not all(_is_boolean(value, known) for value in values[variable]):
+        if variable in known and not all(_is_boolean(v, known) for v in values.get(variable, ())):
             known.discard(variable)
             pending.extend(users.get(variable, ()))
     return known

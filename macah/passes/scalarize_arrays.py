@@ -49,6 +49,8 @@ def scalarize_arrays(kernel: ir.Kernel) -> ir.Kernel:
     if not splits:
         return kernel
     body = flat_map(kernel.body, lambda stmt: _statement(stmt, splits))
+    # The pieces that there are, are known now.
+    body = flat_map(body, lambda stmt: _forgotten(stmt, splits))
     changed: set[Piece] = {*written(body), *arrays_written(body)}
     captured: list[ir.Capture] = []
     for capture in kernel.captured:
@@ -204,6 +206,20 @@ def _assign(variable: Variable, value: Expr, stmt: ir.Store | ir.Shift) -> Assig
     if not is_constant(stmt.guard, 1):
         value = Apply("select", (stmt.guard, value, Read(variable)), value.bits)
     return Assign(variable, value, stmt.where)
+
+
+def _forgotten(stmt: Stmt, splits: dict[Array, _Split]) -> tuple[Stmt, ...]:
+    match stmt:
+        case ir.Forget(array) if array in splits:
+            return tuple([_forget(piece, stmt) for piece in splits[array].pieces.values()])
+        case _:
+            return (stmt,)
+
+
+def _forget(piece: Piece, stmt: ir.Forget) -> Stmt:
+    if isinstance(piece, Variable):
+        return Assign(piece, ir.unspecified(piece.bits), stmt.where)
+    return replace(stmt, array=piece)
 
 
 def _moves(stmt: ir.Shift, split: _Split) -> Iterator[Stmt]:

@@ -50,6 +50,8 @@ class _Sweeper:
                 live.discard(variable)
             case ir.Store() | ir.Shift() if stmt.array not in self.arrays:
                 return None
+            case ir.Forget():
+                return None  # scalars are made of arrays before
             case ir.Ended():
                 if stmt.target not in live:
                     return None

@@ -227,6 +227,8 @@ class _Splitter:
 
     def structure(self, stmt: Stmt) -> None:
         match stmt:
+            case ir.Forget():
+                pass  # scalars are made of arrays before
             case ir.If(condition, then, orelse):
                 condition = self.condition(condition)
                 then, orelse = self.body(then), self.body(orelse)
