@@ -15,6 +15,7 @@ OPTIONAL = {
     "simplify": "constants, copies and dead code go before the graph is made",
     "find_sites": "accesses to memory keep an order only where they can meet",
     "count_ahead": "counters and sums of nests are known an iteration ahead",
+    "run_ahead": "what an inner loop starts with is known before the last one ends",
     "congruence": "variables that always have the same value are one",
     "balance": "sums and other chains are combined with the carried value last",
     "shorten": "operations on recurrences are rewritten where that makes recurrences shorter",

@@ -33,6 +33,7 @@ from macah import ir
 from macah.fold import fold
 from macah.ir import Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.optional import enabled
+from macah.passes.ahead import Ahead, Parts, constants, parts_of
 from macah.passes.counters import (
     AHEAD,
     Counter,
@@ -44,10 +45,13 @@ from macah.passes.counters import (
     split_sum,
     step_apart,
 )
-from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before
+from macah.passes.early_tests import EarlyTests
+from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, step_back
 from macah.passes.nest import Builder, Extra, Flat, Nest
 from macah.passes.predicate import Predicates, negate
+from macah.propagate import Propagator
 from macah.walk import (
+    arrays_written,
     is_constant,
     map_expr,
     read,
@@ -64,16 +68,21 @@ _NONE: Live = frozenset()
 def flatten_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Make the kernel some constants and one loop of straight-line code; see the module for an example."""
     captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
-    builder = Builder(Predicates(kernel), captured, captured - written(kernel.body))
-    flattener = _Flattener(builder, enabled(kernel, "count_ahead"))
+    predicates, invariant = Predicates(kernel), captured - written(kernel.body)
+    in_advance = Ahead(predicates, invariant, arrays_written(kernel.body))
+    tests = EarlyTests(in_advance)
+    builder = Builder(predicates, captured, invariant, tests.certain)
+    early = tests if enabled(kernel, "run_ahead") else None
+    flattener = _Flattener(builder, enabled(kernel, "count_ahead"), early)
     whole = DoWhile(kernel.body, ir.FALSE, where=kernel.where)
     flat = flattener.flatten(whole, live_at_end(kernel), frozenset(), {}, whole=True)
     return replace(kernel, body=(*flat.state, flat.loop))
 
 
 class _Flattener:
-    def __init__(self, builder: Builder, counts_ahead: bool) -> None:
+    def __init__(self, builder: Builder, counts_ahead: bool, early_tests: EarlyTests | None) -> None:
         self.builder = builder
+        self.early_tests = early_tests
         self.counts_ahead = counts_ahead
         self.predicates = builder.predicates
 
@@ -90,6 +99,7 @@ class _Flattener:
         assert len(inside) == 1, "loops in sequence are fused before"
         before, inner, rest = loop.body[: inside[0]], loop.body[inside[0]], loop.body[inside[0] + 1 :]
         assert isinstance(inner, DoWhile)
+        before, inner = self.early(before, inner)
         finish = live_before(rest, live_at_body_end(loop, after))
         kept = _NONE if whole else after
         initial, others = self.initial(before, loop, kept)
@@ -111,6 +121,23 @@ class _Flattener:
         if runs and self.counts_ahead:
             return self.ahead(nest, flat.least, after, facts, starts)
         return self.builder.inside(nest, Extra())
+
+    def early(self, before: Body, inner: DoWhile) -> tuple[Body, DoWhile]:
+        """The same with what can be computed before it is needed, if the inner loop is a nest."""
+        inner = replace(inner, body=_unwrapped(inner.body))
+        parts = parts_of(inner.body)
+        if parts is None or _counts(parts) or self.early_tests is None:
+            return before, inner
+        if parts_of(parts.inner.body) is None:
+            parts = self.early_tests.made(parts)
+            inner = replace(inner, body=parts.body)
+        found = self.early_tests.ahead.run_ahead(inner)
+        if found is None:
+            return before, inner
+        prologue, inner = found
+        known = Propagator(self.predicates.holds)
+        before = known.body(before)
+        return (*before, *_last_assigns(known.body(prologue))), inner
 
     def innermost(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> Flat:
         """A loop of straight-line code; its counter is set back in time if that has to be done."""
@@ -211,6 +238,22 @@ def _unwrapped(body: Body) -> Body:
             case _:
                 made.append(stmt)
     return tuple(made)
+
+
+def _last_assigns(body: Body) -> Body:
+    """Assignments without those that are overwritten before they are read."""
+    live, needed = written(body), list[Stmt]()
+    for stmt in reversed(body):
+        if not live.isdisjoint(targets(stmt)):
+            needed.append(stmt)
+            step_back(stmt, live)
+    return tuple(reversed(needed))
+
+
+def _counts(parts: Parts) -> bool:
+    """True if the inner loop's number of iterations is a constant."""
+    counter = find_counter(parts.inner.body, parts.inner.condition, constants(parts.before), _NONE)
+    return counter is not None and counter.trips is not None and is_constant(parts.inner.guard, 1)
 
 
 def _starts(initial: Body, others: Body, loop: DoWhile) -> dict[Variable, Const]:

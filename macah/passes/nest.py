@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 
 from macah import ir
@@ -75,9 +75,15 @@ class Nest:
 
 
 class Builder:
-    """Makes flat loops. `captured` have a value when the kernel starts, `invariant` keep it."""
+    """Makes flat loops. `captured` have a value when the kernel starts, `invariant` keep it.
 
-    def __init__(self, predicates: Predicates, captured: Live, invariant: Live) -> None:
+    `certain` are conditions that are 0 where their loop was not entered.
+    """
+
+    def __init__(
+        self, predicates: Predicates, captured: Live, invariant: Live, certain: Set[Variable]
+    ) -> None:
+        self.certain = certain
         self.predicates = predicates
         self.captured = captured
         self.invariant = invariant
@@ -96,32 +102,32 @@ class Builder:
         where = nest.inner.where
         again = extra.again or self.predicates.variable("again", where)
         more = self.predicates.variable("more", where)
-        state, code, restart = self.start(nest, negate(Read(again)))
-        code = (*extra.first, *code)
+        # The inner loop is over where this one starts.
+        code = (*extra.first, *self.guarded(nest.before, negate(Read(again)), nest.resumes))
+        state: Body = (Assign(again, ir.FALSE, where),) if nest.before else ()
         body = (*nest.inner.body, Assign(more, self.predicates.truth(nest.inner.condition), where))
         if is_constant(nest.entered, 1):
             code += (*body, Assign(again, Read(more), where))
         else:
             setup, run, goes_on = self.enter(nest, again, Read(more))
-            if again in variables_in(goes_on):
-                state += (Assign(again, ir.FALSE, where),)
+            state = (Assign(again, ir.FALSE, where),)
             keep = nest.finish.union(written(nest.state))
             code += (*setup, *self.guarded(body, run, keep), Assign(again, goes_on, where))
         last = self.predicates.variable("more", nest.outer.where)
         ends = Assign(last, self.predicates.truth(nest.outer.condition), nest.outer.where)
         code += self.guarded((*nest.after, ends, *nest.initial), negate(Read(again)), nest.resumes)
-        code += (*extra.last, *restart)
+        code += extra.last
         loop = replace(nest.outer, body=code, condition=either(Read(again), Read(last)))
         return Flat((*nest.initial, *nest.state, *extra.state, *state), loop, extra.least)
 
-    def start(self, nest: Nest, next_one: Expr, keep: Live = _NONE) -> tuple[Body, Body, Body]:
-        """What stands before the inner loop: the state for it, the code, and the state for next time."""
+    def start(self, nest: Nest, keep: Live = _NONE) -> tuple[Body, Body, Body]:
+        """What stands before the loop: the state for it, the code, and the state for what follows."""
         if not nest.before:
             return (), (), ()
         where = nest.outer.where
         start = self.predicates.variable("start", where)
         code = self.guarded(nest.before, Read(start), nest.resumes | keep)
-        return (Assign(start, ir.TRUE, where),), code, (Assign(start, next_one, where),)
+        return (Assign(start, ir.TRUE, where),), code, (Assign(start, ir.FALSE, where),)
 
     def enter(self, nest: Nest, again: Variable, more: Expr) -> tuple[Body, Expr, Expr]:
         """Whether an iteration of the inner loop runs, and whether another one will."""
@@ -131,7 +137,9 @@ class Builder:
             return setup, entered, both(entered, more)
         run = self.predicates.variable("run", where)
         setup += (Assign(run, either(Read(again), entered), where),)
-        return setup, Read(run), select(Read(again), more, both(entered, more))
+        if not self.certain.isdisjoint(variables_in(nest.inner.condition)):
+            return setup, Read(run), more
+        return setup, Read(run), both(Read(run), more)
 
     # --- The flat loop of a kernel
 
@@ -139,7 +147,7 @@ class Builder:
         """The flat loop of a nest that is not repeated."""
         if is_constant(nest.entered, 1):
             again = self.predicates.variable("again", nest.inner.where)
-            state, code, restart = self.start(nest, ir.FALSE)
+            state, code, restart = self.start(nest)
             goes_on = Assign(again, self.predicates.truth(nest.inner.condition), nest.inner.where)
             code += (*nest.inner.body, goes_on)
             return self.ending(nest, Read(again), (*nest.initial, *nest.state, *state), (*code, *restart))
@@ -162,7 +170,7 @@ class Builder:
         # With the test at the top, what follows the loop may come without another iteration of it, and each
         # iteration starts with the condition that the one before left.
         tested = frozenset(variables_in(condition)) if top_tested else _NONE
-        state, code, restart = self.start(nest, ir.FALSE, nest.finish | tested)
+        state, code, restart = self.start(nest, nest.finish | tested)
         code += tuple(Assign(old[v], Read(copies[v])) for v in copies)
         again, more = (self.predicates.variable(name, where) for name in ("again", "more"))
         if top_tested:
