@@ -38,7 +38,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
  * cursor may have been open at the same end; all have been published before. */
 static int open_cursor(struct macah_cursor *c) {
   macah_stream *s = c->channel;
-  struct macah_end *end = s && c->size && !c->shallow ? end_of(c) : NULL;
+  struct macah_end *end = s && c->size ? end_of(c) : NULL;
   if (!end || !macah_enter(end)) return 0;
   uint64_t count = ready(c, end), place = end->count & s->mask;
   for (int looks = MACAH_LOOKS; !count && looks > 0; looks--) {
@@ -51,7 +51,7 @@ static int open_cursor(struct macah_cursor *c) {
   }
   /* A part of the depth at a time, so that both ends can be at work. */
   count = least(least(count, (s->depth + 1) / 2), least(LONGEST, s->mask + 1 - place));
-  c->begin = c->at = (char *)(s + 1) + place * c->size;
+  c->begin = c->at = (char *)s + s->places + place * c->size;
   c->limit = c->at + count * c->size;
   return 1;
 }

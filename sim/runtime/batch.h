@@ -2,16 +2,15 @@
  *
  * A cursor keeps an end of a stream to its thread while elements are written to or read from places of the ring
  * that the other end knows nothing of yet. Before its thread may wait for anything, all of its cursors are
- * published, so that nobody waits for what has long been done. Where the thread does not own the end, or so few
- * elements fit that blocks would not pay, they go one by one: a shallow stream's receiver then begins with the
- * first while the sender writes the next, and still gives places back in blocks.
+ * published, so that nobody waits for what has long been done. Where the thread does not own the end, elements go
+ * one by one.
  */
 #ifndef MACAH_BATCH_H
 #define MACAH_BATCH_H
 
 struct macah_cursor {
   macah_stream *channel;
-  int receives, shallow;
+  int receives;
   __SIZE_TYPE__ size;
   char *begin, *at, *limit;
   struct macah_cursor *next;
@@ -27,7 +26,7 @@ struct macah_cursor {
   macah_all = &name
 MACAH_INLINE struct macah_cursor macah_cursor(macah_stream *macah_s, int receives, __SIZE_TYPE__ size,
                                               struct macah_cursor *all) {
-  struct macah_cursor cursor = {macah_s, receives, macah_s && macah_s->depth < (receives ? 8 : 32), size, 0, 0, 0, all};
+  struct macah_cursor cursor = {macah_s, receives, size, 0, 0, 0, all};
   return cursor;
 }
 
@@ -37,8 +36,7 @@ MACAH_INLINE struct macah_cursor macah_cursor(macah_stream *macah_s, int receive
     MACAH_ELEMENT(stream) macah_e = __VA_ARGS__;                                                             \
     struct macah_cursor *macah_c = &macah_to_##stream;                                                       \
     if (__builtin_expect(macah_c->at != macah_c->limit, 1) ||                                                \
-        !((macah_c->shallow && macah_fast_send(macah_c->channel, &macah_e, sizeof macah_e, MACAH_LOOKS)) ||   \
-          macah_send_now(macah_c, macah_all, &macah_e, MACAH_HERE, #stream))) {                              \
+        !macah_send_now(macah_c, macah_all, &macah_e, MACAH_HERE, #stream)) {                                \
       __builtin_memcpy(macah_c->at, &macah_e, sizeof macah_e);                                               \
       macah_c->at += sizeof macah_e;                                                                         \
     }                                                                                                        \
@@ -49,8 +47,7 @@ MACAH_INLINE struct macah_cursor macah_cursor(macah_stream *macah_s, int receive
     struct macah_cursor *macah_c = &macah_from_##stream;                                                     \
     int macah_w = 1;                                                                                         \
     if (__builtin_expect(macah_c->at != macah_c->limit, 1) ||                                                \
-        !((macah_c->shallow && macah_fast_receive(macah_c->channel, &macah_e, sizeof macah_e, MACAH_LOOKS)) || \
-          (macah_w = macah_receive_now(macah_c, macah_all, &macah_e, MACAH_HERE, #stream)))) {               \
+        !(macah_w = macah_receive_now(macah_c, macah_all, &macah_e, MACAH_HERE, #stream))) {                 \
       __builtin_memcpy(&macah_e, macah_c->at, sizeof macah_e);                                               \
       macah_c->at += sizeof macah_e;                                                                         \
       macah_w = 1;                                                                                           \

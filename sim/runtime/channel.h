@@ -91,7 +91,7 @@ static inline void macah_notify(macah_stream *s, struct macah_bell *bell, uint32
 }
 
 static inline unsigned char *macah_element(macah_stream *s, uint64_t number) {
-  return (unsigned char *)(s + 1) + (number & s->mask) * s->element_size;
+  return (unsigned char *)s + s->places + (number & s->mask) * s->element_size;
 }
 
 /* With its end to oneself, and after looking: add or remove an element. */

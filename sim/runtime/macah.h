@@ -36,10 +36,11 @@ struct macah_bell {
   __UINT32_TYPE__ sleepers, rings;
 };
 
-/* A stream is a ring of `mask + 1` places, behind this head, of which `depth` are used at once. */
+/* A stream is a ring of `mask + 1` places, of which `depth` are used at once; they begin `places` bytes behind its
+ * own begin. */
 typedef struct macah_stream {
   __UINT32_TYPE__ magic, closed;
-  __UINT64_TYPE__ element_size, depth, mask, watchers;
+  __UINT64_TYPE__ element_size, depth, mask, places, watchers;
   struct macah_bell readable, writable;
   struct macah_about *about; /* the host's alone */
   struct macah_end sender, receiver;
@@ -141,9 +142,9 @@ MACAH_INLINE void macah_leave(struct macah_end *end, struct macah_bell *bell) {
   __atomic_store_n(&end->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* Long enough for the other end of a stream of this depth to move several elements: to look after each one would
- * slow both down. As nobody knows how far apart the processors are, each look waits a little longer. */
-#define MACAH_REST(depth, look) ((look) + ((depth) < 64 ? 0 : (depth) < 256 ? (int)(depth) / 32 : 16))
+/* Long enough for the other end of a deep stream to move several elements: to look after each one would slow both
+ * down. */
+#define MACAH_REST(depth) ((depth) < 64 ? 1 : (depth) < 256 ? 1 + (int)(depth) / 32 : 17)
 MACAH_INLINE void macah_pause(int times) {
   for (; times > 0; times--) {
 #if defined __x86_64__ || defined __i386__
@@ -165,9 +166,9 @@ MACAH_INLINE int macah_fast_send(macah_stream *macah_s, const void *element, __S
       __atomic_store_n(&macah_s->sender.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
-    macah_pause(MACAH_REST(macah_s->depth, MACAH_LOOKS - looks));
+    macah_pause(MACAH_REST(macah_s->depth));
   }
-  __builtin_memcpy((char *)(macah_s + 1) + (count & macah_s->mask) * size, element, size);
+  __builtin_memcpy((char *)macah_s + macah_s->places + (count & macah_s->mask) * size, element, size);
   __atomic_store_n(&macah_s->sender.count, count + 1, __ATOMIC_RELEASE);
   macah_leave(&macah_s->sender, &macah_s->readable);
   return 1;
@@ -183,9 +184,9 @@ MACAH_INLINE int macah_fast_receive(macah_stream *macah_s, void *element, __SIZE
       __atomic_store_n(&macah_s->receiver.busy, 0, __ATOMIC_RELEASE);
       return 0;
     }
-    macah_pause(MACAH_REST(macah_s->depth, MACAH_LOOKS - looks));
+    macah_pause(MACAH_REST(macah_s->depth));
   }
-  __builtin_memcpy(element, (const char *)(macah_s + 1) + (count & macah_s->mask) * size, size);
+  __builtin_memcpy(element, (const char *)macah_s + macah_s->places + (count & macah_s->mask) * size, size);
   __atomic_store_n(&macah_s->receiver.count, count + 1, __ATOMIC_RELEASE);
   macah_leave(&macah_s->receiver, &macah_s->writable);
   return 1;

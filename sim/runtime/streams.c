@@ -33,9 +33,10 @@ static void check_at(const macah_stream *s, const char *what, struct macah_place
   macah_check(s, text);
 }
 
-/* The ends of a shallow stream go through so many bytes of places, more than are in use at once, so that they meet
- * in the same cache line less often. */
-enum { ROOM = 512 };
+/* Few small elements are in the cache line of the sender's count, and reach the receiver with it. Otherwise, the ends
+ * of a shallow stream go through so many bytes of places, more than are in use at once, so that they meet in the
+ * same cache line less often. */
+enum { LINE = 64, ROOM = 1024 };
 
 static size_t stream_size(const macah_stream *s) { return sizeof *s + s->element_size * (s->mask + 1); }
 
@@ -45,7 +46,11 @@ macah_stream *macah_stream_create(size_t element_size, size_t depth, const char 
     macah_die("pstream_create: %zu elements of %zu bytes are too many", depth, element_size);
   macah_stream head = {.element_size = element_size, .depth = depth};
   head.mask = depth == 1 ? 0 : UINT64_MAX >> __builtin_clzll(depth - 1);
-  while ((head.mask + 1) * element_size < ROOM && head.mask < ROOM) head.mask = 2 * head.mask + 1;
+  head.places = offsetof(macah_stream, sender.count) + sizeof head.sender.count;
+  if ((head.mask + 1) * element_size > LINE - sizeof head.sender.count) {
+    head.places = sizeof head;
+    while ((head.mask + 1) * element_size < ROOM && head.mask < ROOM) head.mask = 2 * head.mask + 1;
+  }
   macah_stream *s = macah_allocate(stream_size(&head));
   *s = head;
   s->about = malloc(sizeof *s->about);
@@ -96,7 +101,7 @@ static void await(macah_stream *s, enum macah_kind kind, struct macah_place plac
   if (others_run)
     for (int spins = 0; spins < MACAH_SPINS; spins++) {
       if (!macah_must_wait(kind, s)) return;
-      macah_pause(MACAH_REST(s->depth, 4));
+      macah_pause(3 + MACAH_REST(s->depth));
     }
   macah_begin_wait(kind, s, place);
   doze(s, kind == MACAH_TO_SEND ? &s->writable : &s->readable, kind);

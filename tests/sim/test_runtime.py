@@ -36,6 +36,29 @@ def test_exactly_depth_elements_fit_in_order(tmp_path: Path) -> None:
     assert output(host, tmp_path).split() == [str(d) for d in range(1, 6) for _ in range(3)]
 
 
+def test_elements_of_any_size_keep_apart_from_the_counts(tmp_path: Path) -> None:
+    """Few and small ones are in the same cache line."""
+    host = """#include <string.h>
+    int main(void) {
+      for (int size = 0; size < 66; size++)
+        for (int depth = 1; depth < 20; depth++) {
+          macah_stream *s = CREATE(size, depth);
+          for (int round = 0; round < 3; round++) {
+            unsigned char sent[66], got[66], wanted[66];
+            int n = 0;
+            for (; memset(sent, ++n, size), TRY_SEND(s, sent);) ;
+            if (n != depth + 1) return 1;
+            for (n = 0; TRY_RECEIVE(s, got);)
+              if (memcmp(got, memset(wanted, ++n, size), size)) return 2;
+            if (n != depth || !macah_empty(s)) return 3;
+          }
+          macah_free(s);
+        }
+      puts("good");
+    }"""
+    assert output(host, tmp_path) == "good\n"
+
+
 def test_what_does_not_happen_leaves_the_variable(tmp_path: Path) -> None:
     host = """int main(void) {
       macah_stream *s = CREATE(4, 2);
