@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Milliseconds that each stage of the front end takes per unit of a program, at growing sizes.
 
-    .venv/bin/python benchmarks/scale.py [--size N] [--shape NAME]... [--profile]
+    .venv/bin/python benchmarks/scale.py [--size N]... [--shape NAME]... [--profile] [--stages]
 
-A unit is a statement, a term, a case or whatever the shape has N, 2N and 4N of. `growth` is the exponent of
-the time of the whole between N and 4N: 1 is linear, 2 quadratic. `--profile` shows where the largest size
-spends it.
+A unit is a statement, a term, a case or whatever the shape has N of, by default 250, 1000, 4000. `growth` is
+the exponent of a stage's time between the last two sizes, from 0.1 s on: 1 is linear, 2 quadratic. Time is
+the processor's. `--stages` shows every pass, `--profile` where the largest size spends its time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import cProfile
 import math
 import pstats
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import process_time as clock
 
 from macah.diagnostic import MacahError
 from macah.driver import compiler
@@ -30,6 +30,7 @@ from macah.todfg import build_dfg
 from macah.translate import to_c
 
 STAGES = ("read", "lower", "lint", "passes", "graph", "c")
+Times = dict[str, float]
 
 
 def kernel(body: str, before: str = "", outside: str = "") -> str:
@@ -114,46 +115,63 @@ SHAPES: dict[str, Callable[[int], str]] = {
 }
 
 
-def measure(text: str) -> dict[str, float]:
-    """Seconds of each stage."""
+def measure(text: str) -> Times:
+    """Seconds of each stage and of each pass."""
     times = dict.fromkeys(STAGES, 0.0)
-    clock = time.perf_counter
+    last = clock()
+
+    def lap(name: str) -> None:
+        nonlocal last
+        begin, last = last, clock()
+        times[name] = times.get(name, 0.0) + last - begin
 
     with tempfile.TemporaryDirectory() as directory, deep_recursion():
         source = Path(directory) / "scale.macah"
         source.write_text(text)
-        begin = clock()
+        lap("write")
         program = read_program(source, (), compiler())
-        times["read"] = clock() - begin
-        begin = clock()
+        lap("read")
         kernels, found = kernels_of(program, {})
-        times["lower"] = clock() - begin
+        lap("lower")
         for mistake in found:
             if mistake.severity == "error":
                 raise MacahError(mistake.message)
         lowered = [k for k in kernels if k is not None]
-        begin = clock()
         warnings(program, lowered)
-        times["lint"] = clock() - begin
+        lap("lint")
         for one in lowered:
-            begin = clock()
-            final = optimize(one)
-            times["passes"] += clock() - begin
-            begin = clock()
+            begin = last
+            final = optimize(one, lambda name, _: lap(f"- {name}"))
+            times["passes"] += last - begin
             build_dfg(final)
-            times["graph"] += clock() - begin
-        begin = clock()
+            lap("graph")
         to_c(program, {})
-        times["c"] = clock() - begin
+        lap("c")
     return times
 
 
-def show(shape: str, size: int, times: dict[str, float]) -> float:
-    """Prints one row; the seconds in all."""
-    row = " ".join(f"{times[stage] / size * 1000:8.3f}" for stage in STAGES)
-    total = sum(times.values())
-    print(f"{shape:12} {size:7} {row} {total:9.2f}", end="", flush=True)
-    return total
+def growth(sizes: list[int], times: list[float]) -> str:
+    """The exponent between the last two sizes, if their times say anything."""
+    if len(times) < 2 or times[-1] < 0.1:
+        return ""
+    return f"{math.log(times[-1] / max(times[-2], 1e-3), sizes[-1] / sizes[-2]):.2f}"
+
+
+def sweep(shape: str, sizes: list[int], profile: cProfile.Profile | None) -> Iterator[tuple[int, Times]]:
+    """Prints one row for each size; all that was measured."""
+    for size in sizes:
+        text = SHAPES[shape](size)
+        try:
+            if profile is not None and size == sizes[-1]:
+                times = profile.runcall(measure, text)
+            else:
+                times = measure(text)
+        except (MacahError, RecursionError) as error:
+            print(f"{shape:12} {size:7} refused: {error or 'nested too deeply'}", flush=True)
+            return
+        row = " ".join(f"{times[stage] / size * 1000:8.3f}" for stage in STAGES)
+        print(f"{shape:12} {size:7} {row} {sum(times[s] for s in STAGES):9.2f}", flush=True)
+        yield size, times
 
 
 def main() -> None:
@@ -161,31 +179,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--size", type=int, default=250)
+    parser.add_argument("--size", type=int, action="append")
     parser.add_argument("--shape", action="append", choices=SHAPES)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--stages", action="store_true")
     options = parser.parse_args()
     print(
-        f"{'shape':12} {'units':>7} " + " ".join(f"{s:>8}" for s in STAGES) + f" {'seconds':>9}   (ms a unit)"
+        f"{'shape':12} {'units':>7} " + " ".join(f"{s:>8}" for s in (*STAGES, "seconds")) + "   (ms a unit)"
     )
     for shape in options.shape or SHAPES:
-        first = 0.0
-        for factor in (1, 2, 4):
-            size = options.size * factor
-            text = SHAPES[shape](size)
-            profile = cProfile.Profile()
-            try:
-                if options.profile and factor == 4:
-                    times = profile.runcall(measure, text)
-                else:
-                    times = measure(text)
-            except (MacahError, RecursionError) as error:
-                print(f"{shape:12} {size:7} refused: {error or 'nested too deeply'}")
-                break
-            total = show(shape, size, times)
-            first = first or total
-            print(f"   growth {math.log(total / first, 4):.2f}" if factor == 4 else "", flush=True)
-        if options.profile and factor == 4:
+        profile = cProfile.Profile() if options.profile else None
+        done = list(sweep(shape, options.size or [250, 1000, 4000], profile))
+        sizes = [size for size, _ in done]
+        series = {stage: [times[stage] for _, times in done] for stage in done[-1][1]} if done else {}
+        totals = [sum(times[stage] for stage in STAGES) for _, times in done]
+        row = " ".join(f"{growth(sizes, series.get(stage, [])):>8}" for stage in STAGES)
+        print(f"{'':12} {'growth':>7} {row} {growth(sizes, totals):>9}", flush=True)
+        for stage, spent in series.items() if options.stages else ():
+            if stage not in STAGES and spent[-1] >= 0.1:
+                print(f"{'':12} {spent[-1]:7.2f} s {growth(sizes, spent):>5} {stage}")
+        if profile is not None:
             pstats.Stats(profile).sort_stats("tottime").print_stats(25)
 
 
