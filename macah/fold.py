@@ -115,6 +115,8 @@ def _arithmetic(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds) ->
             return fold_apply("add", (a, Const(-c & ones, bits)), bits)
         case "sub", (Const(0), a):
             return fold_apply("neg", (a,), bits)
+        case "sub", (a, Apply("and", (b, Const(c)))) if same(a, b):
+            return fold_apply("and", (a, Const(c ^ ones, bits)), bits, predicate)
         case "add", (Apply("add", (a, Const(c))), Const(d)):
             return fold_apply("add", (a, Const(c + d & ones, bits)), bits)
         case (("add" | "sub"), (a, Apply("neg", (b,)))):

@@ -46,7 +46,7 @@ class Graph:
     its operands, anything else a variable.
     """
 
-    def __init__(self, predicates: frozenset[Variable] = frozenset()) -> None:
+    def __init__(self, predicates: Iterable[Variable] = ()) -> None:
         self.drafts: list[Draft] = []
         self.numbers: dict[object, Use] = {}
         self.predicates = set(predicates)  # variables that are always 0 or 1
@@ -76,6 +76,11 @@ class Graph:
         """The result of a pure operation, folded."""
         exprs = tuple([self._expr(operand) for operand in operands])
         return self._value(fold_apply(op, exprs, WIDTH, self._holds), where)
+
+    def mark_predicate(self, value: Value) -> None:
+        """The value is certainly 0 or 1, at least in iterations that count."""
+        if isinstance(value, Use) and value.output == 0:
+            self.logical.add(value.node)
 
     def split(self, value: Value) -> tuple[Value, int]:
         """A value as another plus a constant."""
@@ -134,13 +139,15 @@ class Graph:
                 return value < 2
             case Read(variable):
                 return variable in self.predicates
-            case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
+            case Apply(op) if op in COMPARISONS:
+                return True
+            case Apply():
                 known = self.values.get(id(expr))
                 if isinstance(known, Use):
                     return known.node in self.logical
-                return all(self._holds(arg) for arg in args)
-            case Apply(op):
-                return op in COMPARISONS
+                match expr:
+                    case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
+                        return all(self._holds(arg) for arg in args)
         return False
 
 

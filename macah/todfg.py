@@ -20,11 +20,14 @@ from macah.congruence import congruent
 from macah.fold import predicates
 from macah.fuse import fuse
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
+from macah.improve import Effects, improved
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.names import host_names as host_names
 from macah.names import unused_name
 from macah.optional import enabled
 from macah.orders import Access, lead_orders, memory_orders, stream_orders
+from macah.ranges import Range, extended
+from macah.rewrite import Loop
 from macah.shorten import shorten
 from macah.site import Site
 from macah.walk import arrays_written, children, written
@@ -90,6 +93,7 @@ class _Builder:
         self.versions: dict[Array, int] = {}
         self.operations: dict[Stream | None, list[int]] = {}
         self.accesses: dict[int, dict[int, Access]] = {}
+        self.words: dict[int, Range] = {}  # of what is loaded or received
         self.assertions: list[str] = []
         self.live_outs: list[Variable] = []
         self.values: dict[Variable, Value] = {}
@@ -178,6 +182,7 @@ class _Builder:
         draft = Draft("load", (address,), memory=memory, where=self.where)
         count = len(self.graph.drafts)
         use = self.graph.shared(draft, self.versions.get(array, 0))
+        self.words[use.node] = extended(array.element.bits, array.element.signed)
         if use.node >= count:
             self.accesses[memory][use.node] = Access(use.node, False, base, offset, (site,))
         elif site not in self.accesses[memory][use.node].sites:
@@ -289,6 +294,8 @@ class _Builder:
             op = "try_recv" if stmt.worked is not None and position == 0 else "recv"
             got = self.on_stream(op, stmt.stream, self.read(target), guard, variable=target.name)
             self.values[target] = got
+            word = stmt.stream.words[position]
+            self.words[got.node] = extended(8 * word.size, word.signed)
             if stmt.worked is not None and position == 0:
                 guard = worked = replace(got, output=1)
         if stmt.worked is not None:
@@ -307,18 +314,23 @@ class _Builder:
     # --- The result
 
     def result(self) -> DFG:
+        loop = Loop(self.graph, self.initial, self.recurrences.final, self.alive)
+        accesses = {memory: list(found.values()) for memory, found in self.accesses.items()}
+        effects = Effects(self.operations, accesses, self.words)
+        loop, effects = improved(self.kernel, loop, effects)
+        self.graph, self.recurrences = loop.graph, Recurrences(loop.graph, self.initial, loop.final)
         if enabled(self.kernel, "balance"):
             balance(self.graph, self.recurrences.final)
         if enabled(self.kernel, "muladd"):
             fuse(self.graph, self.recurrences.final)
         nodes, new = finish(self.graph, self.recurrences)
         orders: list[Order] = []
-        for operations in self.operations.values():
+        for operations in effects.operations.values():
             orders += stream_orders([new[node] for node in operations])
         if not self.kernel.ordered:
             orders += self.leads(nodes)
-        for accesses in self.accesses.values():
-            needed = [replace(a, node=new[a.node]) for a in accesses.values() if a.node in new]
+        for accesses in effects.accesses.values():
+            needed = [replace(access, node=new[access.node]) for access in accesses if access.node in new]
             orders += memory_orders(needed)
         live_ins = positions(operand.index for operand in live_ins_of(nodes))
         memories = positions(node.memory for node in nodes if node.memory is not None)

@@ -38,6 +38,11 @@ KERNELS = (
           out <! a; } } }""",
     """void f(int a[64]) {
       kernel { for (int i = 0; i < 32; i++) a[i] = a[i + 32] + 1; } }""",
+    """void f(unsigned stream in, unsigned stream out, int n) {
+      kernel { for (int i = 0; i < 100; i++) {
+          unsigned a;
+          a <? in;
+          out <! a / 10 + (i & 127) % 7; } } }""",
 )
 
 

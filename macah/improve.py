@@ -1,0 +1,55 @@
+"""Says a whole graph more simply before it is balanced and finished: the list of what is done, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from macah import ir
+from macah.narrow import narrow
+from macah.optional import enabled
+from macah.orders import Access
+from macah.ranges import Range
+from macah.rewrite import Loop, Rebuilt
+
+Words = Mapping[int, Range]
+
+STEPS: tuple[tuple[str, Callable[[Loop, Words], tuple[Rebuilt, Loop]]], ...] = (("narrow", narrow),)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What refers to drafts by number: stream operations, accesses, ranges of what is loaded or received."""
+
+    operations: Mapping[ir.Stream | None, Sequence[int]]
+    accesses: Mapping[int, Sequence[Access]]
+    words: Words
+
+
+def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Effects]:
+    """The graph after all steps that are enabled."""
+    for name, step in STEPS:
+        if enabled(kernel, name):
+            bases = [access.base for accesses in effects.accesses.values() for access in accesses]
+            new, loop = step(replace(loop, kept=tuple(dict.fromkeys(bases))), effects.words)
+            effects = _renumbered(effects, new)
+    return loop, effects
+
+
+def _renumbered(effects: Effects, new: Rebuilt) -> Effects:
+    numbers = new.numbers
+    return Effects(
+        {stream: [numbers[node] for node in nodes] for stream, nodes in effects.operations.items()},
+        {
+            memory: [_access(access, new) for access in accesses if access.node in numbers]
+            for memory, accesses in effects.accesses.items()
+        },
+        {numbers[node]: found for node, found in effects.words.items() if node in numbers},
+    )
+
+
+def _access(access: Access, new: Rebuilt) -> Access:
+    base, more = new.graph.split(new.value(access.base))
+    return replace(
+        access, node=new.numbers[access.node], base=base, offset=(access.offset + more) % (1 << 32)
+    )

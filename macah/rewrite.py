@@ -1,0 +1,89 @@
+"""Rebuilds a graph under construction, each pure operation as a rule says, and without what nothing uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from arch.ops import OPS
+from backend.dfg import Const, LiveIn, Use
+from macah.graph import Before, Draft, Graph, Value
+from macah.ir import Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A graph with what its variables are before the loop and at the end of an iteration.
+
+    `alive` is 1 in the iterations that count: in others no effect happens, and values do not matter.
+    `kept` are values that are needed though no effect may use them.
+    """
+
+    graph: Graph
+    initial: Mapping[Variable, Const | LiveIn]
+    final: Mapping[Variable, Value]
+    alive: Variable
+    kept: tuple[Value, ...] = ()
+
+    def live(self) -> tuple[list[int], list[Variable]]:
+        """The drafts that effects need, in order, and the variables of which they need the last values."""
+        pending: list[Value] = [Use(number) for number, draft in enumerate(self.graph.drafts) if draft.effect]
+        pending += self.kept
+        found, variables = set[int](), dict[Variable, None]()
+        while pending:
+            match pending.pop():
+                case Use(node) if node not in found:
+                    found.add(node)
+                    pending.extend(self.graph.drafts[node].operands)
+                case Before(variable) if variable not in variables:
+                    variables[variable] = None
+                    pending.append(self.final[variable])
+        return sorted(found), list(variables)
+
+
+Rule = Callable[["Rebuilt", int, Draft, tuple[Value, ...]], Value]
+"""What stands in the new graph for a pure draft, given its number, itself and its new operands."""
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """The new graph while it is made; `numbers` are those of drafts that are not pure, by the old ones."""
+
+    old: Loop
+    graph: Graph
+    values: dict[int, Value] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+
+    def value(self, value: Value) -> Value:
+        """What stands for a value of the old graph."""
+        if not isinstance(value, Use):
+            return value
+        return (
+            self.values[value.node]
+            if value.node in self.values
+            else replace(value, node=self.numbers[value.node])
+        )
+
+    def loop(self, variables: list[Variable]) -> Loop:
+        final = {variable: self.value(self.old.final[variable]) for variable in variables}
+        return Loop(self.graph, self.old.initial, final, self.old.alive)
+
+
+def rebuilt(old: Loop, rule: Rule, predicates: Iterable[Variable] = ()) -> tuple[Rebuilt, Loop]:
+    """The graph made again; effects and loads stay what they are, with new operands.
+
+    `predicates` are variables that are known to be 0 or 1, besides those that the graph knows.
+    """
+    new = Rebuilt(old, Graph(old.graph.predicates.union(predicates)))
+    live, variables = old.live()
+    for number in live:
+        draft = old.graph.drafts[number]
+        operands = tuple([new.value(operand) for operand in draft.operands])
+        if OPS[draft.op].pure:
+            value = rule(new, number, draft, operands)
+            if draft.variable is not None:
+                new.graph.name(value, draft.variable)
+            new.values[number] = value
+        else:
+            new.numbers[number] = new.graph.add(replace(draft, operands=operands))
+    return new, new.loop(variables)

@@ -1,0 +1,259 @@
+"""What values the words of a loop may have in iterations that count: bounds, and bits that are certainly 0.
+
+A variable that comes round starts with its initial value and grows until nothing changes; what makes the loop
+go on, and what a choice is decided by, bounds it:
+
+    i = 0; do { … i = i + 1; } while (i < 64);          0 <= i <= 63 in the loop's body
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+
+from arch.ops import OPS
+from backend.dfg import Const, LiveIn, Use
+from macah.graph import Before, Draft, Value
+from macah.ir import Variable
+from macah.ranges import ALL, HALF, TRUTH, WORD, Range, exactly, joined, made
+from macah.ranges_of import COMPARE, range_of
+from macah.rewrite import Loop
+
+_DEPTH = 3  # how far a condition is followed into what a value is made from
+_LITERALS = 8  # so many parts of a condition are looked at
+_ROUNDS = 24  # after so many, what still grows may be anything
+_INVERSE = {"eq": "ne", "ne": "eq", "slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
+
+Facts = dict[Value, Range]
+
+
+class Widths:
+    """The ranges of a loop's values. `words` are those of drafts that are not pure, where they are known."""
+
+    def __init__(self, loop: Loop, words: Mapping[int, Range]) -> None:
+        self.loop = loop
+        self.drafts = loop.graph.drafts
+        self.words = words
+        self.live, variables = loop.live()
+        self.variables = _in_order(variables, loop.final)
+        self.ranges: dict[int, Range] = {}
+        self.before: dict[Variable, Range] = {v: self._initial(v) for v in self.variables}
+        self.users: dict[Value, list[int]] = {}
+        for number in self.live:
+            for value in dict.fromkeys(self.drafts[number].operands):
+                key = Use(value.node) if isinstance(value, Use) else value
+                self.users.setdefault(key, []).append(number)
+        self._grow()
+        self._shrink()
+
+    def range(self, value: Value) -> Range:
+        """What a value may be."""
+        match value:
+            case Const(number):
+                return exactly(number)
+            case Use(node, output=0):
+                return self.ranges[node]
+            case Use():
+                return TRUTH
+            case Before(variable):
+                return self.before[variable]
+            case LiveIn():
+                return ALL
+
+    # --- Loop-carried values
+
+    def _initial(self, variable: Variable) -> Range:
+        if variable == self.loop.alive:
+            return TRUTH
+        start = self.loop.initial.get(variable)
+        # What is unspecified becomes 0, or what another variable is initially; that one's range has it.
+        return ALL if isinstance(start, LiveIn) else exactly(start.value if start else 0)
+
+    def _grow(self) -> None:
+        """From the initial values, until no more values come round."""
+        for number in self.live:
+            self.ranges[number] = self._computed(number)
+        limits = self._limits()
+        for turn in range(_ROUNDS):
+            if not self._grown(turn < 2, limits):
+                return
+        self.before |= {v: ALL for v in self.variables if v != self.loop.alive}
+        self._update([Before(v) for v in self.variables])
+
+    def _grown(self, slowly: bool, limits: tuple[list[int], list[int]]) -> bool:
+        """One more iteration of the loop; returns whether that gave new values."""
+        facts, changed = self._goes_on(), False
+        for variable in self.variables:
+            old, new = self.before[variable], self._returning(variable, facts)
+            if not new.within(old):
+                wider = old | new
+                self.before[variable] = wider if slowly else _widened(old, wider, *limits)
+                self._update([Before(variable)])
+                changed = True
+        return changed
+
+    def _shrink(self) -> None:
+        """What is returned to a range that allows everything that happens is itself such a range."""
+        for _ in range(2):
+            facts = self._goes_on()
+            found = {v: self._initial(v) | self._returning(v, facts) for v in self.variables}
+            changed: list[Value] = [Before(v) for v, new in found.items() if new != self.before[v]]
+            self.before |= found
+            self._update(changed)
+
+    def _goes_on(self) -> Facts:
+        """What values are at the end of iterations that are followed by another."""
+        alive = self.loop.alive
+        return self.facts(self.loop.final[alive], True) if alive in self.loop.final else {}
+
+    def _returning(self, variable: Variable, facts: Facts) -> Range:
+        return TRUTH if variable == self.loop.alive else self.under(self.loop.final[variable], facts)
+
+    def _update(self, changed: list[Value]) -> None:
+        """Compute again what uses these values."""
+        pending = sorted({number for value in changed for number in self.users.get(value, ())})
+        queued = set(pending)
+        while pending:
+            number = heapq.heappop(pending)
+            queued.discard(number)
+            new = self._computed(number)
+            if new != self.ranges[number]:
+                self.ranges[number] = new
+                for user in self.users.get(Use(number), ()):
+                    if user not in queued:
+                        queued.add(user)
+                        heapq.heappush(pending, user)
+
+    def _limits(self) -> tuple[list[int], list[int]]:
+        """Numbers at which ranges that grow stop first: the program's constants, and their neighbours."""
+        values = (value for number in self.live for value in self.drafts[number].operands)
+        words = {value.value for value in values if isinstance(value, Const)} | {0, HALF - 1}
+        near = {word + step & WORD for word in words for step in (-1, 0, 1)}
+        return sorted(near), sorted(word - WORD - 1 if word >= HALF else word for word in near)
+
+    # --- Operations
+
+    def _computed(self, number: int) -> Range:
+        draft = self.drafts[number]
+        match draft.op, draft.operands:
+            case "select", (condition, a, b):
+                arms = [
+                    self.under(arm, self.facts(condition, holds))
+                    for arm, holds in ((a, True), (b, False))
+                    if self._possible(condition, holds)
+                ]
+                return joined(arms)
+            case "recv" | "try_recv", (old, _):
+                return self.words.get(number, ALL) | self.range(old)
+            case "ended" | "try_send", _:
+                return TRUTH
+            case op, operands if OPS[op].pure:
+                return range_of(op, tuple([self.range(operand) for operand in operands]))
+            case _:
+                return self.words.get(number, ALL)
+
+    def _possible(self, condition: Value, holds: bool) -> bool:
+        found = self.range(condition)
+        return found.high > 0 if holds else found.low == 0
+
+    # --- Conditions
+
+    def facts(self, condition: Value, holds: bool) -> Facts:
+        """What values may be where a condition holds, or where it does not."""
+        found: Facts = {}
+        pending, count = [(condition, holds)], 0
+        while pending and count < _LITERALS:
+            value, holds = pending.pop()
+            count += 1
+            self._note(found, value, made(low=1) if holds else exactly(0))
+            match self._draft(value):
+                case Draft(op, (a, b)) if op in COMPARE:
+                    self._compared(found, *(op, a, b) if holds else _opposite(op, a, b))
+                case Draft("and" | "or" as op, operands) if holds == (op == "and"):
+                    pending.extend((operand, holds) for operand in operands)
+                case Draft("xor", (a, Const(1))) if self.range(a).within(TRUTH):
+                    pending.append((a, not holds))
+                case _:
+                    pass
+        return found
+
+    def _compared(self, found: Facts, op: str, a: Value, b: Value) -> None:
+        x, y = self.range(a), self.range(b)
+        match op:
+            case "eq":
+                limits = y, x
+            case "ne":
+                limits = _without(x, y), _without(y, x)
+            case "ult" | "ule":
+                limits = made(high=y.high - (op == "ult")), made(low=x.low + (op == "ult"))
+            case _:
+                limits = made(most=y.most - (op == "slt")), made(least=x.least + (op == "slt"))
+        self._note(found, a, limits[0])
+        self._note(found, b, limits[1])
+
+    def _note(self, found: Facts, value: Value, limit: Range) -> None:
+        found[value] = found.get(value, ALL) & limit
+        match self._draft(value):
+            case Draft("add", (a, Const(c))):
+                found[a] = found.get(a, ALL) & range_of("sub", (self.range(value) & limit, exactly(c)))
+            case _:
+                pass
+
+    def under(self, value: Value, facts: Facts, depth: int = _DEPTH) -> Range:
+        """What a value may be where these facts hold."""
+        found = self.range(value)
+        if not facts or isinstance(value, Const):
+            return found
+        draft = self._draft(value)
+        if depth and draft is not None and OPS[draft.op].pure:
+            parts = tuple([self.under(operand, facts, depth - 1) for operand in draft.operands])
+            found = found & range_of(draft.op, parts)
+        return found & facts[value] if value in facts else found
+
+    def _draft(self, value: Value) -> Draft | None:
+        return self.drafts[value.node] if isinstance(value, Use) and value.output == 0 else None
+
+
+def _in_order(variables: list[Variable], final: Mapping[Variable, Value]) -> list[Variable]:
+    """Variables that get their values from others come after them, so that values pass on at once."""
+    found = dict[Variable, None]()
+    for variable in variables:
+        chain = dict[Variable, None]()
+        while variable not in found and variable not in chain:
+            chain[variable] = None
+            match final[variable]:
+                case Before(other):
+                    variable = other
+                case _:
+                    pass
+        found |= dict.fromkeys(reversed(chain))
+    return list(found)
+
+
+def _opposite(op: str, a: Value, b: Value) -> tuple[str, Value, Value]:
+    return (_INVERSE[op], a, b) if op in ("eq", "ne") else (_INVERSE[op], b, a)
+
+
+def _without(range_: Range, other: Range) -> Range:
+    """A range less a constant at one of its ends."""
+    match other.constant:
+        case None:
+            return ALL
+        case value:
+            pass
+    low, high, least, most = range_.low, range_.high, range_.least, range_.most
+    number = value - WORD - 1 if value >= HALF else value
+    return made(
+        low + (value == low), high - (value == high), least + (number == least), most - (number == most)
+    )
+
+
+def _widened(old: Range, new: Range, words: list[int], numbers: list[int]) -> Range:
+    """Bounds that have moved move on to the next limit."""
+    low = new.low if new.low == old.low else words[bisect_right(words, new.low) - 1]
+    high = new.high if new.high == old.high else words[bisect_left(words, new.high)]
+    least = new.least if new.least == old.least else numbers[bisect_right(numbers, new.least) - 1]
+    most = new.most if new.most == old.most else numbers[bisect_left(numbers, new.most)]
+    bits = new.bits if new.bits == old.bits else (1 << max(high, new.bits).bit_length()) - 1
+    return made(low, high, least, most, bits) | new

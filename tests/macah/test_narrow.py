@@ -1,0 +1,138 @@
+"""Ranges of a loop's values, and what they make of its operations."""
+
+import pytest
+from kernels import outcome, outcome_of_graph
+
+from backend.dfg import Word
+from macah import ir
+from macah.ir import Apply, Array, Assign, Const, ElementType, Load, Read, Stream, Variable
+from macah.todfg import build_dfg
+
+I, N, X, Y = (Variable(name) for name in "inxy")
+BYTES, WORDS = Stream("s", 1, (Word(0, 1, False),)), Stream("w", 4, (Word(0, 4, True),))
+OUT = Stream("out", 4, (Word(0, 4, True),))
+TABLE = Array("t", (4,), ElementType(8, True), initial=(3, 0xFFFFFFFF, 4, 1))
+
+
+def apply(op, *args):
+    return Apply(
+        op, tuple(Const(a) if isinstance(a, int) else Read(a) if isinstance(a, Variable) else a for a in args)
+    )
+
+
+def counting(value, limit, step=1):
+    """i = 0; do { s receives x; w receives y; out <! value; i += step; } while (i < limit)"""
+    body = (
+        ir.Receive(BYTES, (), (X,)),
+        ir.Receive(WORDS, (), (Y,)),
+        ir.Send(OUT, (), (value,)),
+        Assign(I, apply("add", I, step)),
+    )
+    captured = (ir.Capture(N, "n", "int"),)
+    streams = tuple(ir.StreamCapture(s, s.name) for s in (BYTES, WORDS, OUT))
+    return ir.Kernel("k", captured, streams, (Assign(I, Const(0)), ir.DoWhile(body, apply("slt", I, limit))))
+
+
+def sent(value, limit=64, step=1):
+    """The operations that the graph has for a value, in order; its results are checked."""
+    kernel = counting(value, limit, step)
+    plain = [node.op for node in build_dfg(counting(Read(I), limit, step)).nodes]
+    dfg = build_dfg(kernel)
+    words = [(word & 0xFFFFFFFF,) for word in (0, 1, -1, 2**31 - 1, -(2**31), 1000, -1000, 99)]
+    data = {"scalars": {"n": 9}, "arrays": {}, "inputs": {"s": [(0,), (255,), (128,), (7,)], "w": words}}
+    assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
+    ops = [node.op for node in dfg.nodes]
+    for op in plain:
+        ops.remove(op)
+    return ops
+
+
+TEN = apply("udiv", I, 10)
+
+
+@pytest.mark.parametrize(
+    ("value", "ops"),
+    [
+        (apply("and", I, 63), []),
+        (apply("and", I, 31), ["and"]),
+        (apply("zext8", I), []),
+        (apply("sext8", apply("add", I, 64)), ["add"]),
+        (apply("sext8", apply("add", I, 65)), ["add", "sext8"]),
+        (apply("sle", 0, I), []),
+        (apply("abs", I), []),
+        (apply("smin", I, 63), []),
+        (apply("smin", I, 62), ["smin"]),
+        (apply("sar", I, 2), ["shr"]),
+        (apply("sdiv", I, 8), ["shr"]),
+        (apply("srem", I, 8), ["and"]),
+        (apply("sdiv", I, 10), ["umulh"]),
+        (apply("srem", I, 10), ["umulh", "muladd"]),
+        (apply("udiv", X, 255), ["umulh"]),
+        (apply("srem", Y, 0xFFFFFFFD), ["smulh", "sar", "sub", "muladd"]),
+        (apply("add", TEN, apply("urem", I, 10)), ["umulh", "muladd", "add"]),
+        (apply("zext8", X), []),
+        (apply("sext8", X), ["sext8"]),
+        (apply("sext16", X), []),
+        (apply("sext8", Load(TABLE, (apply("and", I, 3),))), ["and", "load"]),
+        (apply("smulh", X, X), []),
+        (apply("select", apply("slt", X, I), apply("sub", I, X), apply("sub", X, I)), ["absdiff"]),
+        (
+            apply("select", apply("slt", Y, I), apply("sub", I, Y), apply("sub", Y, I)),
+            ["sub", "slt", "sub", "select"],
+        ),
+        (apply("ult", apply("add", X, I), I), []),
+        (apply("ult", apply("add", Y, I), I), ["add", "ult"]),
+    ],
+)
+def test_what_ranges_simplify(value, ops):
+    assert sorted(sent(value)) == sorted(ops)
+
+
+def test_what_is_compared_bounds_the_arms_of_a_choice():
+    clamped = apply("select", apply("ult", Y, 100), Y, 7)
+    assert sent(apply("zext8", clamped)) == ["ult", "select"]
+    assert sorted(sent(apply("zext8", apply("select", apply("slt", Y, 100), Y, 7)))) == [
+        "select",
+        "slt",
+        "zext8",
+    ]
+
+
+def test_a_counter_that_a_live_in_bounds_does_not_wrap():
+    kernel = counting(apply("sle", 0, I), N)
+    assert [node.op for node in build_dfg(kernel).nodes].count("sle") == 0
+    kernel = counting(apply("sle", 0, I), N, 2)
+    assert [node.op for node in build_dfg(kernel).nodes].count("sle") == 1
+
+
+def test_a_nest_of_counters():
+    """j counts to 5, and then i by one: as flattened loops do."""
+    j, again = Variable("j"), Variable("again")
+    body = (
+        ir.Send(OUT, (), (apply("and", apply("add", apply("shl", I, 3), j), 127),)),
+        Assign(again, apply("slt", j, 4)),
+        Assign(I, apply("select", again, I, apply("add", I, 1))),
+        Assign(j, apply("select", again, apply("add", j, 1), 0)),
+    )
+    start = (Assign(I, Const(0)), Assign(j, Const(0)))
+    streams = (ir.StreamCapture(OUT, "out"),)
+    kernel = ir.Kernel("k", (), streams, (*start, ir.DoWhile(body, apply("slt", I, 16))))
+    dfg = build_dfg(kernel)
+    assert "and" not in [node.op for node in dfg.nodes if node.variable != "alive"]
+    data = {"scalars": {}, "arrays": {}, "inputs": {}}
+    assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
+
+
+def test_long_delay_lines_settle():
+    d = [Variable(f"d{k}") for k in range(300)]
+    shift = [Assign(d[k], Read(d[k - 1])) for k in range(299, 0, -1)]
+    body = (
+        *shift,
+        ir.Receive(BYTES, (), (d[0],)),
+        ir.Send(OUT, (), (apply("zext8", d[299]),)),
+        Assign(I, apply("add", I, 1)),
+    )
+    start = (*(Assign(v, Const(0)) for v in d), Assign(I, Const(0)))
+    streams = tuple(ir.StreamCapture(s, s.name) for s in (BYTES, OUT))
+    kernel = ir.Kernel("k", (), streams, (*start, ir.DoWhile(body, apply("slt", I, 9))))
+    assert "zext8" not in [node.op for node in build_dfg(kernel).nodes]
