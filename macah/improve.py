@@ -22,7 +22,7 @@ class Effects:
     """What refers to drafts by number: stream operations, accesses, ranges of what is loaded or received."""
 
     operations: Mapping[ir.Stream | None, Sequence[int]]
-    accesses: Mapping[int, Sequence[Access]]
+    accesses: Mapping[int, Mapping[int, Access]]
     words: Words
 
 
@@ -30,7 +30,7 @@ def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Eff
     """The graph after all steps that are enabled."""
     for name, step in STEPS:
         if enabled(kernel, name):
-            bases = [access.base for accesses in effects.accesses.values() for access in accesses]
+            bases = [access.base for accesses in effects.accesses.values() for access in accesses.values()]
             new, loop = step(replace(loop, kept=tuple(dict.fromkeys(bases))), effects.words)
             effects = _renumbered(effects, new)
     return loop, effects
@@ -41,7 +41,9 @@ def _renumbered(effects: Effects, new: Rebuilt) -> Effects:
     return Effects(
         {stream: [numbers[node] for node in nodes] for stream, nodes in effects.operations.items()},
         {
-            memory: [_access(access, new) for access in accesses if access.node in numbers]
+            memory: {
+                numbers[node]: _access(access, new) for node, access in accesses.items() if node in numbers
+            }
             for memory, accesses in effects.accesses.items()
         },
         {numbers[node]: found for node, found in effects.words.items() if node in numbers},

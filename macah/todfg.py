@@ -315,8 +315,7 @@ class _Builder:
 
     def result(self) -> DFG:
         loop = Loop(self.graph, self.initial, self.recurrences.final, self.alive)
-        accesses = {memory: list(found.values()) for memory, found in self.accesses.items()}
-        effects = Effects(self.operations, accesses, self.words)
+        effects = Effects(self.operations, self.accesses, self.words)
         loop, effects = improved(self.kernel, loop, effects)
         self.graph, self.recurrences = loop.graph, Recurrences(loop.graph, self.initial, loop.final)
         if enabled(self.kernel, "balance"):
@@ -330,7 +329,7 @@ class _Builder:
         if not self.kernel.ordered:
             orders += self.leads(nodes)
         for accesses in effects.accesses.values():
-            needed = [replace(access, node=new[access.node]) for access in accesses if access.node in new]
+            needed = [replace(a, node=new[a.node]) for a in accesses.values() if a.node in new]
             orders += memory_orders(needed)
         live_ins = positions(operand.index for operand in live_ins_of(nodes))
         memories = positions(node.memory for node in nodes if node.memory is not None)
