@@ -1,60 +1,87 @@
 #!/usr/bin/env python3
-"""What becomes of the kernels in benchmarks/kernels: operations, intervals and cycles, mapped on grid8x8.
+"""What becomes of the kernels in benchmarks/kernels, mapped and simulated on grid8x8.
 
-    .venv/bin/python benchmarks/kernels.py [--arch NAME] [KERNEL...]
+    .venv/bin/python benchmarks/kernels.py [--arch NAME] [--jobs N] [KERNEL...]
 
-`MII` is the lower bound of the graph that the passes made; `cycles` are those of one run of the program,
-which must print the same as in mode `c`.
+Operations, selects and predicates are those of the graph without the optimisations that can be left out
+(`macahc --disable`), and with them. `MII` is the bound of the graph that was made, `bound` that of the source
+program (`macah/source_bound.py`); a star stands at an interval that reaches it. `executed` are the iterations
+of the flat loop, `useful` those that do what an innermost loop of the program says. `same` tells whether the
+mapped program prints what it prints in mode `c`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
-import time
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-KERNELS = Path(__file__).parent / "kernels"
+from account import ALL, Graph, executed, graph, lowered, macahc, sources
+
+from arch.describe import load_fabric
 
 
-def macahc(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "macah", *map(str, words)]
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True, env={**os.environ, "MACAH_STATS": "1"}
-    )
+@dataclass(frozen=True)
+class Row:
+    """One kernel."""
+
+    name: str
+    before: Graph
+    after: Graph
+    interval: int
+    cycles: int
+    same: bool
+
+    def __str__(self) -> str:
+        counts = [
+            f"{getattr(self.before, what)}>{getattr(self.after, what)}"
+            for what in ("operations", "selects", "predicates")
+        ]
+        return (
+            f"{self.name:16} {counts[0]:>9} {counts[1]:>7} {counts[2]:>7} {self.interval:4}"
+            f" {self.after.bounds.mii:4} {self.cycles:8} {'yes' if self.same else 'NO':>5}"
+        )
 
 
-def row(source: Path, arch: str) -> tuple[str, bool]:
-    """A kernel's line of the table, and whether both modes print the same."""
-    begin = time.perf_counter()
-    found = json.loads(macahc("--arch", arch, "--report", "--json", source).stdout)["kernels"][0]
-    spent = time.perf_counter() - begin
-    mapped = macahc("run", "--arch", arch, source)
-    same = mapped.stdout == macahc("run", "--mode", "c", source).stdout
-    cycles = int(mapped.stderr.splitlines()[-1].split()[-2])
-    names = ("operations", "selects", "predicates", "ii", "mii")
-    figures = " ".join(f"{found[name]:10}" for name in names)
-    return f"{source.stem:16} {figures} {spent:8.2f} {cycles:9} {'yes' if same else 'NO':>5}", same
+TITLE = f"{'kernel':16} {'ops':>9} {'selects':>7} {'preds':>7} {'II':>4} {'MII':>4} {'cycles':>8} {'same':>5}"
+
+
+def measure(source: Path, arch: str) -> Row:
+    """Compiles a program in both modes, and runs it."""
+    fabric = load_fabric(arch)
+    kernel = lowered(source, fabric)
+    with tempfile.TemporaryDirectory() as name:
+        mapped, plain, report = (Path(name) / file for file in ("mapped", "plain", "report.json"))
+        macahc("--arch", arch, "--save-report", report, source, "-o", mapped)
+        macahc("--mode", "c", source, "-o", plain)
+        printed, cycles = executed(mapped)
+        same = printed == executed(plain)[0]
+        found = json.loads(report.read_text())["kernels"][0]
+    before, after = graph(kernel, fabric, ALL), graph(kernel, fabric)
+    return Row(source.stem, before, after, found["ii"], cycles, same)
 
 
 def main() -> int:
     """1 if a kernel's modes differ."""
-    parser = argparse.ArgumentParser(description="the kernels of benchmarks/kernels, mapped")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--arch", default="grid8x8")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at a time (default 2)")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     words = parser.parse_args()
-    sources = [KERNELS / f"{name}.macah" for name in words.kernels] or sorted(KERNELS.glob("*.macah"))
-    titles = " ".join(f"{title:>10}" for title in ("operations", "selects", "predicates", "II", "MII"))
-    print(f"{'kernel':16} {titles} {'seconds':>8} {'cycles':>9} {'same':>5}")
-    good = True
-    for source in sources:
-        line, same = row(source, words.arch)
-        good &= same
-        print(line, flush=True)
-    return 0 if good else 1
+    print(TITLE)
+    rows = []
+    with ProcessPoolExecutor(words.jobs) as pool:
+        for row in pool.map(partial(measure, arch=words.arch), sources(words.kernels)):
+            print(row, flush=True)
+            rows.append(row)
+    mapped = sum(row.interval == row.after.bounds.mii for row in rows)
+    print(f"{mapped} of {len(rows)} at the bound of their graph; {sum(r.same for r in rows)} print the same")
+    return 0 if all(row.same for row in rows) else 1
 
 
 if __name__ == "__main__":

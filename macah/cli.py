@@ -119,6 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--report", action="store_true", help="say how each kernel was mapped and what limits it")
     add("--json", action="store_true", help="the report as one JSON object")
+    add("--save-report", metavar="FILE", help="compile, or run, and write the report to FILE as JSON")
     add(
         "--dump-after", action="append", default=[], metavar="PASS|all", help="print each kernel after a pass"
     )
@@ -199,6 +200,12 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("--modes and --timeout go with diff-modes")
     if found.report and found.emit:
         parser.error("--report and --emit exclude each other")
+    if found.save_report is not None and (found.report or found.emit or command == "diff-modes"):
+        parser.error("--save-report goes with making or running a program")
+    if found.save_report is not None and found.mode == "c":
+        parser.error("--save-report is about mapped kernels: leave out --mode c")
+    if found.save_report == "":
+        parser.error("the name after --save-report is empty")
     if found.json and not found.report:
         parser.error("--json goes with --report")
     if found.report and found.mode == "c":
@@ -231,6 +238,7 @@ def parse(argv: Sequence[str]) -> Options:
         adpc=tuple(found.adpc),
         emit=found.emit,
         json=found.json,
+        save_report=None if found.save_report is None else Path(found.save_report),
         dump_after=tuple(found.dump_after),
         disable=tuple(name for names in found.disable for name in names),
         time=found.time,
@@ -279,7 +287,7 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
 _VALUED = (
     *("-o", "--mode", "--modes", "--timeout", "--arch", "--unroll", "--seed", "--adpc", "--emit"),
     *VALUED,
-    *("--dump-after", "--disable", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
+    *("--dump-after", "--disable", "--save-report", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
 )
 
 

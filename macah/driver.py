@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -14,7 +15,7 @@ from backend.show import show_mapping
 from .adpc import given, pseudo_constants
 from .build import build, warning_flags
 from .choose import choose
-from .compile import Adpc, compile_kernels, fabric_of, front
+from .compile import Adpc, Compiled, compile_kernels, fabric_of, front
 from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
@@ -104,19 +105,26 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
             write_output(options, text)
         case "report":
             kernels = compile_kernels(program, adpc, options, stages)
-            show = report_json if options.json else report_text
+            text = _report(program, adpc, kernels, as_json=options.json)
             stages.hide()
-            constants = pseudo_constants(program, adpc)
-            write_output(options, show([(k.site.where, k.mapping) for k in kernels], constants))
+            write_output(options, text)
         case action:
             with workspace() as directory:
                 mapped = options.mode != "c"
                 kernels = compile_kernels(program, adpc, options, stages) if mapped else []
                 built = build(program, adpc, kernels, options, stages, messages, directory)
+                if options.save_report is not None:
+                    write_whole(options.save_report, _report(program, adpc, kernels, as_json=True).encode())
                 if action == "run":
                     return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
                 write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)
     return None
+
+
+def _report(program: Program, adpc: Adpc, kernels: Sequence[Compiled], as_json: bool) -> str:
+    """What became of the kernels."""
+    show = report_json if as_json else report_text
+    return show([(k.site.where, k.mapping) for k in kernels], pseudo_constants(program, adpc))
 
 
 def _adpc(program: Program, options: Options) -> Adpc:

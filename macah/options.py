@@ -27,6 +27,7 @@ class Options:
     emit: str = ""
     explain: str = ""  # a code
     json: bool = False
+    save_report: Path | None = None
     dump_after: tuple[str, ...] = ()
     disable: tuple[str, ...] = ()  # names of optimisations
     time: bool = False
