@@ -12,7 +12,7 @@ constants or captured variables and one `DoWhile` whose body is straight-line co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Place
@@ -494,7 +494,6 @@ class Kernel:
     streams: tuple[StreamCapture, ...]
     body: Body
     where: Place | None = None
-    notes: tuple[str, ...] = field(default=())
     ordered: bool = False
     statics: tuple[Static, ...] = ()
     without: frozenset[str] = frozenset()

@@ -38,7 +38,6 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
         streams,
         tuple(lowering.body),
         site.where,
-        (),
         site.ordered,
         lowering.storage.used_statics(),
     )
