@@ -205,6 +205,7 @@ _EFFECTS = (
         "recv", 2, "io"
     ),  # (old, guard): an element's word, or `old` if the guard is false or the stream ended
     Op("try_recv", 2, "io", 2),  # (old, guard) -> (data or old, worked)
+    Op("await", 2, "io", 2),  # (old, guard) -> (as recv, 0 where recv would have to wait): never waits
     Op("send", 2, "io", 0),  # (value, guard)
     Op("try_send", 2, "io"),  # (value, guard) -> worked
     Op("ended", 1, "io"),  # (guard) -> 1 if the stream is closed and empty
@@ -223,7 +224,7 @@ _WIDE = (
 
 OPS: dict[str, Op] = {op.name: op for op in (*_PURE, *_EFFECTS, *_WIDE)}
 
-STREAM_OPS = frozenset({"recv", "try_recv", "send", "try_send", "ended", "close"})
+STREAM_OPS = frozenset({"recv", "try_recv", "await", "send", "try_send", "ended", "close"})
 MEMORY_OPS = frozenset({"load", "store"})
 CONTROL_OPS = frozenset({"result", "stop", "fail"})
 WIDE_OPS = frozenset(op.name for op in _WIDE)

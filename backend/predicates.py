@@ -28,7 +28,7 @@ def predicates(dfg: DFG) -> frozenset[Value]:
 def _holds(node: Node, output: int, found: set[Value]) -> bool:
     """Whether this output is 0 or 1 if the values in `found` are."""
     narrow = [_narrow(operand, found) for operand in node.operands]
-    if node.op in _ALWAYS or (node.op, output) == ("try_recv", 1):
+    if node.op in _ALWAYS or (output == 1 and node.op in ("try_recv", "await")):
         return True
     if node.op in _IF_ALL:
         return all(narrow)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arch.ops import OPS
@@ -16,6 +16,7 @@ _GUARDED = {
     "store": 2,
     "recv": 1,
     "try_recv": 1,
+    "await": 1,
     "send": 1,
     "try_send": 1,
     "close": 0,
@@ -54,12 +55,14 @@ def run_dfg(
     inputs: Mapping[int, Sequence[int]] | None = None,
     memories: Mapping[int, Sequence[int]] | None = None,
     limit: int = 10**6,
+    late: Callable[[], bool] = lambda: False,
 ) -> DFGRun:
     """Run a graph; `inputs` gives the words of each receiving stream, which has ended after them.
 
-    Sends always work, and addresses out of range read 0 and store nothing.
+    Sends always work, and addresses out of range read 0 and store nothing. `late` says at each `await`
+    whether it would have to wait.
     """
-    machine = _Machine(dfg, live_ins, inputs or {}, memories or {})
+    machine = _Machine(dfg, live_ins, inputs or {}, memories or {}, late)
     iteration = 0
     while not machine.stopped:
         if iteration >= limit:
@@ -84,9 +87,11 @@ class _Machine:
         live_ins: Sequence[int],
         inputs: Mapping[int, Sequence[int]],
         memories: Mapping[int, Sequence[int]],
+        late: Callable[[], bool] = lambda: False,
     ) -> None:
         assert len(live_ins) == len(dfg.live_ins), dfg.live_ins
         self.dfg = dfg
+        self.late = late
         self.live_ins = live_ins
         self.order = [dfg.nodes[node] for node in evaluation_order(dfg)]
         self.depth = 1 + max((use.distance for _, _, use in dfg.uses()), default=0)
@@ -143,6 +148,10 @@ class _Machine:
             case "try_recv", [old, guard]:
                 waiting = self.inputs[stream]
                 return (waiting.popleft(), 1) if guard and waiting else (old, 0)
+            case "await", [old, guard]:
+                if guard and self.late():
+                    return old, 0
+                return (self.inputs[stream].popleft() if guard and self.inputs[stream] else old), 1
             case (("send" | "try_send"), [value, guard]):
                 if guard:
                     self.outputs[stream].append(value)

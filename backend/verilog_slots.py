@@ -93,7 +93,7 @@ class Slots:
         narrow = self._values.width(issue.node, output) == 1
         if stream is not None:
             if narrow:
-                return self._streams.condition(stream, issue, slot)
+                return self._streams.flag(stream, issue, slot)
             return self._streams.result(stream, issue, slot, output)
         if issue.op == "load":
             return self._memory_word(issue, slot)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from .configuration import Configuration, Issue
 from .verilog_values import Values, literal
 
-_NEEDS = {"recv": "need", "send": "need", "try_recv": "try", "try_send": "try", "close": "shut"}
+_NEEDS = {
+    "recv": "need",
+    "send": "need",
+    "try_recv": "try",
+    "await": "try",
+    "try_send": "try",
+    "close": "shut",
+}
 _NO = "1'b0"
 
 
@@ -121,7 +128,15 @@ class Streams:
     def result(self, stream: int, issue: Issue, slot: int, output: int) -> str:
         """The word that a stream operation gives."""
         condition = self.condition(stream, issue, slot)
-        if issue.op in ("recv", "try_recv") and output == 0:
+        if issue.op in ("recv", "try_recv", "await") and output == 0:
             old = self._values.text(issue.operands[0], slot, issue.stage)
             return f"({condition} ? s{stream}_tdata : {old})"
-        return f"{{31'd0, {condition}}}"
+        return f"{{31'd0, {self.flag(stream, issue, slot)}}}"
+
+    def flag(self, stream: int, issue: Issue, slot: int) -> str:
+        """The one bit that a stream operation gives: whether it happened, for `await` whether to go on."""
+        if issue.op != "await":
+            return self.condition(stream, issue, slot)
+        guard = self._values.truth(issue.operands[-1], slot, issue.stage)
+        waits = f"!s{stream}_tvalid && !s{stream}_ended"
+        return f"!({waits if guard is None else f'{guard} && {waits}'})"

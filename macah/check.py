@@ -66,7 +66,7 @@ class _Checker:
         match stmt:
             case ir.Receive():
                 assert len(set(stmt.targets)) == len(stmt.targets), stmt
-                assert stmt.worked not in stmt.targets, stmt
+                assert stmt.worked not in stmt.targets and stmt.passed not in stmt.targets, stmt
                 self.words([variable.bits for variable in stmt.targets], stmt.stream)
             case ir.Send():
                 self.words([value.bits for value in stmt.values], stmt.stream)

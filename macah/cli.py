@@ -103,6 +103,15 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE:LINE=K",
         help="K copies of the body of the loop that begins there, at least 1, or all",
     )
+    add(
+        "--bubbles",
+        action="append",
+        default=[],
+        metavar="KERNEL",
+        help="let iterations that wait to receive not hold up others, in one kernel (=KERNEL) or in all"
+        " (default: in those that may wait for an answer to what they send)",
+    )
+    add("--no-bubbles", action="store_true", help="in no kernel unless asked for")
     add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
     add(
         "--adpc",
@@ -235,6 +244,8 @@ def parse(argv: Sequence[str]) -> Options:
         seed=found.seed,
         unroll=tuple(found.unroll),
         ordered=tuple(found.ordered),
+        bubbles=tuple(found.bubbles),
+        no_bubbles=found.no_bubbles,
         adpc=tuple(found.adpc),
         emit=found.emit,
         json=found.json,
@@ -260,7 +271,13 @@ def parse(argv: Sequence[str]) -> Options:
 # What a checked program is compiled with: the C compiler's checks, and those of the runtime's macros.
 CHECKS = ("-fsanitize=undefined", "-fno-sanitize=alignment", "-DMACAH_CHECK")
 
-_ALONE = {"-O": "-O1", "-g": "-g2", "-W": "-Wextra", "--ordered-streams": "--ordered-streams=*"}
+_ALONE = {
+    "-O": "-O1",
+    "-g": "-g2",
+    "-W": "-Wextra",
+    "--ordered-streams": "--ordered-streams=*",
+    "--bubbles": "--bubbles=*",
+}
 
 
 def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tuple[list[str], MessageOptions]:

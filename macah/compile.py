@@ -14,6 +14,7 @@ from backend.verilog import Design, emit
 
 from .diagnostic import MacahError, Note, Place
 from .ir import Kernel
+from .lint import lock_step
 from .lower import lower
 from .options import Options
 from .passes.pipeline import optimize
@@ -38,6 +39,16 @@ class Compiled:
     design: Design
 
 
+def fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Kernel]:
+    """Lowers and optimises all kernels."""
+    bubbles = {*options.bubbles}
+    if not options.no_bubbles and "*" not in {*bubbles, *options.ordered}:
+        with stages("find lock-step"):
+            bubbles |= lock_step(program) - {*options.ordered}
+    options = replace(options, bubbles=tuple(sorted(bubbles)))
+    return [front(program, site, adpc, options, stages) for site in program.kernels]
+
+
 def front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages) -> Kernel:
     """Lowers and optimises one kernel."""
 
@@ -49,6 +60,8 @@ def front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stag
         kernel = lower(program, site, adpc)
         if {site.name, "*"} & {*options.ordered}:
             kernel = replace(kernel, ordered=True)
+        if {site.name, "*"} & {*options.bubbles}:
+            kernel = replace(kernel, bubbles=True)
         unroll = read_unrolling(program, options.unroll).of(kernel)
         kernel = replace(kernel, without=frozenset(options.disable), unroll=unroll)
         watch("lower", kernel)
@@ -59,10 +72,10 @@ def front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stag
 def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
     """Maps all kernels of a program."""
     fabric = fabric_of(options.arch)
-    fronts = [front(program, site, adpc, options, stages) for site in program.kernels]
+    made = fronts(program, adpc, options, stages)
     return [
         _back(site, kernel, fabric, options, stages)
-        for site, kernel in zip(program.kernels, fronts, strict=True)
+        for site, kernel in zip(program.kernels, made, strict=True)
     ]
 
 

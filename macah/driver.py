@@ -15,7 +15,7 @@ from backend.show import show_mapping
 from .adpc import given, pseudo_constants
 from .build import build, warning_flags
 from .choose import choose
-from .compile import Adpc, Compiled, compile_kernels, fabric_of, front
+from .compile import Adpc, Compiled, compile_kernels, fabric_of, fronts
 from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
@@ -93,7 +93,8 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
         )
     messages.source = str(options.source)
     messages.compiler(program.warnings)
-    _check_ordered(program, options)
+    _check_names(program, "--ordered-streams", options.ordered)
+    _check_names(program, "--bubbles", options.bubbles)
     with stages("choose pseudo-constants"):
         adpc = _adpc(program, options)
     with stages("check"):
@@ -149,7 +150,9 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
         # A mapper's error says more than a warning that the arrays are too large.
         read_unrolling(program, options.unroll).check([k for k in kernels if k is not None])
         fabric = fabric_of(options.arch) if in_c and program.kernels else None
-        found += warnings(program, [k for k in kernels if k is not None], fabric, options.ordered)
+        safe = (*options.ordered, *options.bubbles)
+        lowered = [k for k in kernels if k is not None]
+        found += warnings(program, lowered, fabric, safe, not options.no_bubbles)
     messages.show(found)
     if messages.errors:
         raise Stopped
@@ -174,12 +177,12 @@ def _check_passes(options: Options) -> None:
             raise MacahError(problem, hint=f"optimisations: {' '.join(OPTIONAL)}", code="usage")
 
 
-def _check_ordered(program: Program, options: Options) -> None:
+def _check_names(program: Program, option: str, given: Sequence[str]) -> None:
     names = [site.name for site in program.kernels]
-    for name in options.ordered:
+    for name in given:
         if name not in ("*", *names):
             hint = f"kernels: {' '.join(names)}" if names else "the program has no kernel"
-            raise MacahError(f"--ordered-streams: there is no kernel '{name}'", hint=hint, code="usage")
+            raise MacahError(f"{option}: there is no kernel '{name}'", hint=hint, code="usage")
 
 
 def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> str:
@@ -188,18 +191,17 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
         case "c":
             return to_c(program, adpc)
         case "ir":
-            fronts = [front(program, site, adpc, options, stages) for site in program.kernels]
-            return "\n".join(map(show_kernel, fronts))
+            return "\n".join(map(show_kernel, fronts(program, adpc, options, stages)))
         case "dfg":
-            fronts = [front(program, site, adpc, options, stages) for site in program.kernels]
-            return "\n".join(show_dfg(build_dfg(kernel)) for kernel in fronts)
-    kernels = compile_kernels(program, adpc, options, stages)
+            kernels = fronts(program, adpc, options, stages)
+            return "\n".join(show_dfg(build_dfg(kernel)) for kernel in kernels)
+    compiled = compile_kernels(program, adpc, options, stages)
     match options.emit:
         case "host-c":
-            return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels], adpc)
+            return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in compiled], adpc)
         case "map":
-            return "\n".join(show_mapping(k.mapping) for k in kernels)
-    return "\n".join(k.design.text for k in kernels)
+            return "\n".join(show_mapping(k.mapping) for k in compiled)
+    return "\n".join(k.design.text for k in compiled)
 
 
 def write_output(options: Options, text: str) -> None:

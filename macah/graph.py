@@ -152,7 +152,7 @@ class Graph:
 
 
 def _gives_predicate(op: str, output: int) -> bool:
-    return op in ("ended", "try_send") or (op == "try_recv" and output == 1)
+    return op in ("ended", "try_send") or (op in ("try_recv", "await") and output == 1)
 
 
 def _rank(value: Value) -> tuple[int, int]:

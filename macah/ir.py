@@ -235,7 +235,8 @@ class Receive:
 
     Blocks if `worked` is None. Where nothing is received (guard false, stream ended, or nothing there for
     the non-blocking form) the targets keep their values. `worked` becomes 0 or 1, and keeps its value if the
-    guard is false.
+    guard is false. With `passed` a blocking one does not wait: `passed` becomes 0 where it would have to, and
+    1 else, whatever the guard is.
     """
 
     stream: Stream
@@ -244,9 +245,11 @@ class Receive:
     worked: Variable | None = None
     guard: Expr = TRUE
     where: Place | None = None
+    passed: Variable | None = None
 
     def __post_init__(self) -> None:
         assert len(self.targets) == len(self.stream.words), self
+        assert self.worked is None or self.passed is None, self
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,7 +487,8 @@ class Static:
 class Kernel:
     """One kernel block. Local variables and arrays are the ones that occur and are not captured.
 
-    `ordered`: operations on different streams keep their order as well, as seen from outside.
+    `ordered`: operations on different streams keep their order as well, as seen from outside. `bubbles`:
+    receives do not hold up what comes before them.
     `without`: the optimisations that are not to be done (`optional.py`).
     `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
     """
@@ -498,3 +502,4 @@ class Kernel:
     statics: tuple[Static, ...] = ()
     without: frozenset[str] = frozenset()
     unroll: tuple[tuple[Place, int], ...] = ()
+    bubbles: bool = False

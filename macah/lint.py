@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pycparser.c_ast import FuncCall
+
 from arch.fabric import Fabric
 from macah import ir
 from macah.diagnostic import Diagnostic
@@ -22,7 +24,7 @@ from macah.lint_streams import lonely_streams
 from macah.lint_threads import Threads
 from macah.lint_transfers import unchecked_transfers
 from macah.parser import deep_recursion
-from macah.program import Program, walk
+from macah.program import KernelSite, Program, walk
 from macah.syntax import KernelBlock, Receive, Send, StreamType
 
 _MACAH = (KernelBlock, Receive, Send, StreamType)
@@ -32,20 +34,33 @@ def warnings(
     program: Program,
     kernels: Sequence[ir.Kernel],
     fabric: Fabric | None = None,
-    ordered: Sequence[str] = (),
+    safe: Sequence[str] = (),
+    bubbles: bool = True,
 ) -> tuple[Diagnostic, ...]:
     """What may be a mistake in a program, in the order of the text.
 
     `kernels` are its kernels as lowered. `fabric`: an accelerator whose memories their arrays shall fit.
-    `ordered`: kernels whose operations on different streams keep their order, `*` for all.
+    `safe` and `bubbles`: as for `deadlocks`.
     """
     with deep_recursion():
-        found = {(d.message, d.where): d for d in _all(program, kernels, fabric, ordered)}
+        found = {(d.message, d.where): d for d in _all(program, kernels, fabric, safe, bubbles)}
     return tuple(sorted((replace(d, severity="warning") for d in found.values()), key=_position))
 
 
+def lock_step(program: Program) -> frozenset[str]:
+    """The kernels that may wait for data that only what they have not sent yet can bring."""
+    if not any(_sends_and_receives(site) for site in program.kernels):
+        return frozenset()
+    with deep_recursion():
+        return frozenset(site.name for site, _ in deadlocks(Threads(program, Names(program.unit))))
+
+
 def _all(
-    program: Program, kernels: Sequence[ir.Kernel], fabric: Fabric | None, ordered: Sequence[str]
+    program: Program,
+    kernels: Sequence[ir.Kernel],
+    fabric: Fabric | None,
+    safe: Sequence[str],
+    bubbles: bool,
 ) -> Iterator[Diagnostic]:
     yield from stray_pragmas(program)
     if not any(isinstance(node, _MACAH) for node in walk(program.unit)):
@@ -56,9 +71,15 @@ def _all(
     yield from ended_loops(program, names)
     threads = Threads(program, names)
     yield from lonely_streams(threads)
-    yield from deadlocks(threads, ordered)
+    yield from (warning for _, warning in deadlocks(threads, safe, bubbles))
     yield from overlapping_calls(program, kernels)
     yield from kernel_warnings(kernels, fabric)
+
+
+def _sends_and_receives(site: KernelSite) -> bool:
+    """Whether that can be seen without a look at the functions that the kernel calls, or it calls any."""
+    kinds = {type(node) for node in walk(site.node.body)}
+    return FuncCall in kinds or {Send, Receive} <= kinds
 
 
 def _position(found: Diagnostic) -> tuple[str, int, int, str]:

@@ -15,14 +15,20 @@ from macah.lint_events import Entry, Event, Thread
 from macah.lint_names import Names, spelled
 from macah.lint_threads import Threads
 from macah.lint_values import Site
-from macah.program import place_of
+from macah.program import KernelSite, place_of
 
 Step = tuple[Event, Event]
 """A receive, and a send that a thread may come to behind it."""
 
 
-def deadlocks(threads: Threads, ordered: Sequence[str] = ()) -> Iterator[Diagnostic]:
-    """A warning at each such receive. `ordered`: kernels that keep the order of operations, or `*`."""
+def deadlocks(
+    threads: Threads, safe: Sequence[str] = (), bubbles: bool = True
+) -> Iterator[tuple[KernelSite, Diagnostic]]:
+    """A warning at each such receive, with the kernel.
+
+    `safe`: kernels whose receives become bubbles or keep the order of operations, by request, or `*` for all.
+    `bubbles`: they become bubbles in the others, too.
+    """
     sites = {id(site.node): site for site in threads.program.kernels}
     steps = _steps(threads.events, threads.names)
     found: set[tuple[int, int]] = set()
@@ -30,13 +36,13 @@ def deadlocks(threads: Threads, ordered: Sequence[str] = ()) -> Iterator[Diagnos
         assert send.entry is not None
         kernel = sites[id(send.entry.node)]
         key = (id(receive.node), id(send.node))
-        if key in found or kernel.ordered or {"*", kernel.name} & {*ordered}:
+        if key in found or kernel.ordered or kernel.bubbles or {"*", kernel.name} & {*safe}:
             continue
         way = _way(send, receive, steps)
         # Of several sends the first leave while the receive waits. That helps unless all are waited for.
         if way and (not send.repeats_before(receive) or any(a.repeats_before(b) for a, b in way)):
             found.add(key)
-            yield _warning(kernel.name, send, receive, way)
+            yield kernel, _warning(kernel.name, send, receive, way, bubbles)
 
 
 def _risky(events: list[Event]) -> Iterator[Step]:
@@ -107,7 +113,7 @@ def _way(send: Event, receive: Event, steps: dict[Site, list[Step]]) -> list[Ste
     return None
 
 
-def _warning(name: str, send: Event, receive: Event, way: list[Step]) -> Diagnostic:
+def _warning(name: str, send: Event, receive: Event, way: list[Step], bubbles: bool) -> Diagnostic:
     stream = spelled(receive.stream)
     message = f"kernel '{name}' may wait for '{stream}' forever: this can overtake a send that leads to it"
     notes = [Note(f"the send to '{spelled(send.stream)}'", place_of(send.node))]
@@ -115,8 +121,10 @@ def _warning(name: str, send: Event, receive: Event, way: list[Step]) -> Diagnos
         who = f"'{got.thread.name}'"
         notes.append(Note(f"{who} receives it from '{spelled(got.stream)}' here", place_of(got.node)))
         notes.append(Note(f"and sends to '{spelled(sent.stream)}'", place_of(sent.node)))
+    done = "the receive becomes a bubble instead: an iteration that would wait holds up no other; "
     hint = (
-        f"keep the order with --ordered-streams={name} or '#pragma macah ordered' before the kernel, "
+        f"{done * bubbles}ask for that with --bubbles={name} or '#pragma macah bubbles' before the kernel, "
+        f"keep the order with --ordered-streams={name} or '#pragma macah ordered', "
         f"or receive with 'w :: x <? {stream}', which does not wait"
     )
     return Diagnostic(message, place_of(receive.node), tuple(notes), hint, code="stream-deadlock")

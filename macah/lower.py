@@ -40,6 +40,7 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
         site.where,
         site.ordered,
         lowering.storage.used_statics(),
+        bubbles=site.bubbles,
     )
 
 

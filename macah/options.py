@@ -23,6 +23,8 @@ class Options:
     seed: int = 1
     unroll: tuple[str, ...] = ()  # FILE:LINE=K, or "none"
     ordered: tuple[str, ...] = ()  # names of kernels, "*" for all
+    bubbles: tuple[str, ...] = ()  # the same
+    no_bubbles: bool = False  # none but these
     adpc: tuple[str, ...] = ()
     emit: str = ""
     explain: str = ""  # a code

@@ -29,11 +29,15 @@ MACAH_CALLS = frozenset(
 )
 
 
+PRAGMAS = ("ordered", "bubbles")
+"""What `#pragma macah` may say of the kernel block behind it."""
+
+
 @dataclass(frozen=True)
 class KernelSite:
     """A kernel block; `name` is unique in its program, `index` counts from 0 in the order of the text.
 
-    `ordered`: `#pragma macah ordered` stands before it.
+    `ordered` and `bubbles`: `#pragma macah` of that name stands before it.
     """
 
     name: str
@@ -42,6 +46,7 @@ class KernelSite:
     where: Place
     index: int
     ordered: bool = False
+    bubbles: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,24 +198,35 @@ def _kernel_sites(unit: Any) -> tuple[KernelSite, ...]:
     for function in functions:
         _refuse_inner_kernels(function)
     names = _unique_names([(node.name, f"{function.decl.name}_kernel") for function, node in found])
-    ordered = {id(node) for function in functions for node in _ordered(function)}
+    marked = {(id(node), name) for function in functions for node, name in _marked(function)}
     return tuple(
-        KernelSite(name, node, function, place_of(node), index, id(node) in ordered)
+        KernelSite(
+            name,
+            node,
+            function,
+            place_of(node),
+            index,
+            (id(node), "ordered") in marked,
+            (id(node), "bubbles") in marked,
+        )
         for index, (name, (function, node)) in enumerate(zip(names, found, strict=True))
     )
 
 
-def _ordered(function: Any) -> Iterator[Any]:
-    """The statements of a function that stand behind `#pragma macah ordered`."""
+def _marked(function: Any) -> Iterator[tuple[Any, str]]:
+    """The statements of a function that stand behind a `#pragma macah …`, with its name."""
     for block in walk(function):
         if isinstance(block, c_ast.Compound):
             items = block.block_items or ()
-            yield from (b for a, b in zip(items, items[1:], strict=False) if is_ordering(a))
+            for a, b in zip(items, items[1:], strict=False):
+                if name := pragma_name(a):
+                    yield b, name
 
 
-def is_ordering(node: Any) -> bool:
-    """Whether a node is `#pragma macah ordered`."""
-    return isinstance(node, c_ast.Pragma) and node.string.split() == ["macah", "ordered"]
+def pragma_name(node: Any) -> str | None:
+    """The name of a `#pragma macah` if it is one of `PRAGMAS`."""
+    words = (node.string or "").split() if isinstance(node, c_ast.Pragma) else []
+    return words[1] if len(words) == 2 and words[0] == "macah" and words[1] in PRAGMAS else None
 
 
 def _refuse_nested(node: KernelBlock) -> None:

@@ -99,6 +99,9 @@ class Propagator:
                 pass
             case ir.Assert(condition) if isinstance(condition, Const) and condition.value:
                 return
+            case ir.Receive(passed=Variable() as passed) if is_constant(stmt.guard, 0):
+                self.statement(Assign(passed, ir.TRUE, stmt.where), out)
+                return
             case (
                 ir.Store() | ir.Shift() | ir.Receive() | ir.Send() | ir.Close() | ir.Ended() | ir.Assert()
             ) if is_constant(stmt.guard, 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -40,13 +40,15 @@ def run_kernel(
     arrays: Mapping[str, Sequence[int]] | None = None,
     inputs: Mapping[str, Sequence[tuple[int, ...]]] | None = None,
     limit: int = 10**6,
+    late: Callable[[], bool] = lambda: False,
 ) -> KernelRun:
     """Run a kernel on captured values by name; arrays are flattened, row-major.
 
     `inputs` gives the elements of a stream (`name`, or `name[i]` in an array of streams); after them it has
-    ended. Sends always work. `limit` is the largest number of statements executed.
+    ended. Sends always work. `limit` is the largest number of statements executed. `late` says at each
+    receive that need not wait whether it would have to.
     """
-    state = _State(limit, {name: deque(elements) for name, elements in (inputs or {}).items()})
+    state = _State(limit, {name: deque(elements) for name, elements in (inputs or {}).items()}, late)
     for capture in kernel.captured:
         match capture.what:
             case Variable(name=name, bits=bits) as variable:
@@ -71,6 +73,7 @@ def run_kernel(
 class _State:
     limit: int
     inputs: dict[str, deque[tuple[int, ...]]]
+    late: Callable[[], bool]
     variables: dict[Variable, int] = field(default_factory=dict)
     memories: dict[Array, list[int]] = field(default_factory=dict)
     outputs: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
@@ -171,6 +174,12 @@ class _State:
                 self.call(stmt)
             case ir.Forget(array):
                 self.memories.pop(array, None)
+            case ir.Receive(passed=Variable() as passed):
+                wanted = self.value(stmt.guard) != 0
+                waits = wanted and self.late()
+                self.variables[passed] = int(not waits)
+                if wanted and not waits:
+                    self.effect(stmt)
             case _:
                 if self.value(stmt.guard):
                     self.effect(stmt)

@@ -59,7 +59,7 @@ class _Shower:
         return self.names[id(thing)]
 
     def kernel(self, kernel: ir.Kernel) -> str:
-        lines = [f"kernel {kernel.name}{' ordered' * kernel.ordered}"]
+        lines = [f"kernel {kernel.name}{' ordered' * kernel.ordered}{' bubbles' * kernel.bubbles}"]
         for capture in kernel.captured:
             flags = " in" * capture.into + " out" * capture.out
             lines.append(f"  capture {self.declaration(capture.what)}{flags}: {capture.source}")
@@ -124,7 +124,8 @@ class _Shower:
                 return f"forget {self.name(array)}"
             case ir.Receive(stream, index, variables, worked, guard):
                 names = ", ".join(self.name(v) for v in variables)
-                return f"{self.worked(worked)}{names} <? {self.at(stream, index)}{self.guard(guard)}"
+                passed = "" if stmt.passed is None else f"{self.name(stmt.passed)} or wait :: "
+                return f"{passed}{self.worked(worked)}{names} <? {self.at(stream, index)}{self.guard(guard)}"
             case ir.Send(stream, index, values, worked, guard):
                 words = ", ".join(self.expr(v) for v in values)
                 return f"{self.worked(worked)}{self.at(stream, index)} <! {words}{self.guard(guard)}"

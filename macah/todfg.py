@@ -242,8 +242,7 @@ class _Builder:
             self.where = stmt.where
             self.statement(stmt)
         self.where = self.loop.where
-        alive = self.read(self.alive)
-        goes_on = self.graph.pure("and", self.predicate(self.loop.condition), alive, where=self.where)
+        alive, goes_on = self.read(self.alive), self.goes_on()
         self.graph.name(goes_on, "alive")
         # 1 in the iteration that is alive and does not go on
         leaves = self.graph.pure("xor", alive, goes_on, where=self.where)
@@ -261,6 +260,17 @@ class _Builder:
         if invariants or not enabled(self.kernel, "congruence"):
             return {**invariants}
         return {v: Before(other) for v, other in congruent(self.graph, self.initial, final).items()}
+
+    def goes_on(self) -> Value:
+        """Whether there is an iteration after this one."""
+        alive = self.read(self.alive)
+        match self.loop.condition:
+            case Apply("or", (waits, condition)) if self.kernel.bubbles:
+                # What is known last, that the iteration is a bubble, decides last: it is on a recurrence.
+                more = self.graph.pure("and", self.predicate(condition), alive, where=self.where)
+                return self.graph.pure("select", self.predicate(waits), alive, more, where=self.where)
+            case condition:
+                return self.graph.pure("and", self.predicate(condition), alive, where=self.where)
 
     def statement(self, stmt: Stmt) -> None:
         match stmt:
@@ -290,16 +300,21 @@ class _Builder:
 
     def receive(self, stmt: ir.Receive) -> None:
         condition, guard = self.value(stmt.guard), self.guard(stmt.guard)
+        first = "try_recv" if stmt.worked is not None else "await" if stmt.passed is not None else "recv"
         for position, target in enumerate(stmt.targets):
-            op = "try_recv" if stmt.worked is not None and position == 0 else "recv"
+            op = "recv" if position else first
             got = self.on_stream(op, stmt.stream, self.read(target), guard, variable=target.name)
             self.values[target] = got
             word = stmt.stream.words[position]
             self.words[got.node] = extended(8 * word.size, word.signed)
-            if stmt.worked is not None and position == 0:
-                guard = worked = replace(got, output=1)
+            if position == 0 and first != "recv":
+                happened = replace(got, output=1)
+                both = self.graph.pure("and", guard, happened, where=self.where)
+                guard = happened if stmt.passed is None else both
+        if stmt.passed is not None:
+            self.values[stmt.passed] = happened
         if stmt.worked is not None:
-            self.values[stmt.worked] = self.kept(condition, worked, stmt.worked)
+            self.values[stmt.worked] = self.kept(condition, happened, stmt.worked)
 
     def send(self, stream: Stream, values: list[Value], worked: Variable | None, guarded: Expr) -> None:
         condition, guard = self.value(guarded), self.guard(guarded)
@@ -326,7 +341,11 @@ class _Builder:
         orders: list[Order] = []
         for operations in effects.operations.values():
             orders += stream_orders([new[node] for node in operations])
-        if not self.kernel.ordered:
+        if self.kernel.bubbles:
+            directions = [sends for _, sends in self.ports]
+            sends = [node.id for node in nodes if node.stream is not None and directions[node.stream]]
+            orders = list(dict.fromkeys([*orders, *stream_orders(sends)]))
+        elif not self.kernel.ordered:
             orders += self.leads(nodes)
         for accesses in effects.accesses.values():
             needed = [replace(a, node=new[a.node]) for a in accesses.values() if a.node in new]

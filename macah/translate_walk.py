@@ -13,7 +13,7 @@ from macah.diagnostic import Diagnostic, MacahError
 from macah.lexer import MacahToken
 from macah.lower_declarations import Declarations
 from macah.lower_scope import Scope
-from macah.program import is_ordering, place_of
+from macah.program import place_of, pragma_name
 from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
 from macah.translate_adpc import cast_adpc, hoist_adpc, replace_adpc
 from macah.translate_arithmetic import kernel_functions, translate_operation
@@ -179,7 +179,7 @@ class Translator:
                 self._for(node)
             case c_ast.Compound():
                 self._scope(node)
-            case c_ast.Pragma() if is_ordering(node):
+            case c_ast.Pragma() if pragma_name(node):
                 start = self.source.text.rindex("#", 0, node.coord.start)
                 end = self.source.text.index("\n", start)
                 self.source.replace((start, end), f"/* {self.source.spelled((start, end))} */")

@@ -184,7 +184,7 @@ def targets(stmt: Stmt) -> tuple[Variable, ...]:
         case ir.Assign():
             return (stmt.variable,)
         case ir.Receive():
-            return stmt.targets if stmt.worked is None else (*stmt.targets, stmt.worked)
+            return (*stmt.targets, *(v for v in (stmt.worked, stmt.passed) if v is not None))
         case ir.Send():
             return () if stmt.worked is None else (stmt.worked,)
         case ir.Ended():
@@ -202,7 +202,8 @@ def map_targets(stmt: Stmt, change: Callable[[Variable], Variable]) -> Stmt:
             return ir.Assign(change(stmt.variable), stmt.value, stmt.where)
         case ir.Receive():
             worked = None if stmt.worked is None else change(stmt.worked)
-            return replace(stmt, targets=tuple(change(v) for v in stmt.targets), worked=worked)
+            passed = None if stmt.passed is None else change(stmt.passed)
+            return replace(stmt, targets=tuple(change(v) for v in stmt.targets), worked=worked, passed=passed)
         case ir.Send():
             return stmt if stmt.worked is None else replace(stmt, worked=change(stmt.worked))
         case ir.Ended():

@@ -23,6 +23,10 @@ class DesignLike(Protocol):
     def text(self) -> str: ...
     @property
     def dfg(self) -> DFG: ...
+    @property
+    def interval(self) -> int: ...
+    @property
+    def length(self) -> int: ...
 
 
 def bench_text(design: DesignLike) -> str:
@@ -38,6 +42,7 @@ def bench_text(design: DesignLike) -> str:
             "  initial begin",
             "    $macah_status(stalled);",
             *(f"    {_port_task(s, stream)}" for s, stream in enumerate(dfg.streams)),
+            *(f"    $macah_patience({s}, {patience});" for s, patience in _patience(design)),
             "  end",
             _TASKS,
             "  always @(go) if (go != finished) begin",
@@ -122,6 +127,17 @@ def _port_task(s: int, stream: StreamPort) -> str:
     words = "".join(f", {w.offset}, {w.size}, {int(w.signed)}" for w in stream.words)
     signals = ", ".join(f"s{s}_{name}" for name in ("tdata", "tvalid", "tready", flag))
     return f"$macah_port({s}, {int(stream.sends)}, {signals}, {stream.size}{words});"
+
+
+def _patience(design: DesignLike) -> Iterator[tuple[int, int]]:
+    """For each port that iterations wait for as bubbles, the cycles in which all others leave the pipeline.
+
+    Other polls at the same port may go on for ever.
+    """
+    for s in range(len(design.dfg.streams)):
+        used = {node.op for node in design.dfg.nodes if node.stream == s}
+        if "await" in used and "try_recv" not in used:
+            yield s, design.length + 2 * design.interval
 
 
 def region(number: int) -> str:

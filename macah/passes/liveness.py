@@ -50,6 +50,8 @@ def overwritten(stmt: Stmt) -> tuple[Variable, ...]:
     match stmt:
         case ir.Assign(variable):
             return (variable,)
+        case ir.Receive(passed=Variable() as passed):
+            return (passed,)
         case ir.Receive(worked=worked) | ir.Send(worked=worked):
             return () if worked is None or not is_constant(stmt.guard, 1) else (worked,)
         case ir.Ended():

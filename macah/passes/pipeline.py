@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from macah import ir
 from macah.check import check_kernel
 from macah.optional import OPTIONAL
+from macah.passes.bubbles import bubbles
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
@@ -54,6 +55,7 @@ PIPELINE = (
     Pass(fuse_loops),
     Pass(convert_ifs, removes=(ir.If,)),
     Pass(flatten_loops),
+    Pass(bubbles),
     Pass(simplify),
 )
 

@@ -57,6 +57,8 @@ class _Sweeper:
                     return None
                 if is_constant(stmt.guard, 1):
                     live.discard(stmt.target)
+            case ir.Receive(passed=Variable() as passed):
+                live.discard(passed)
             case ir.Receive() | ir.Send():
                 if stmt.worked is not None and is_constant(stmt.guard, 1):
                     live.discard(stmt.worked)

@@ -1,8 +1,9 @@
 /* Waiting without using the processor, and waking others.
  *
- * A stalled design sleeps until a stream that was not ready is. One that only polls sleeps too, ever longer, up
- * to a millisecond, but wakes when a polled stream changes. Who sleeps at the other end of a stream is not
- * woken for each element but for several, as that takes longer than a cycle.
+ * A stalled design sleeps until a stream that was not ready is, and so does one whose pipeline holds nothing but
+ * iterations that wait for a stream. One that only polls sleeps too, ever longer, up to a millisecond, but wakes
+ * when a polled stream changes. Who sleeps at the other end of a stream is not woken for each element but for
+ * several, as that takes longer than a cycle.
  */
 #define _GNU_SOURCE
 #include "ports.h"
@@ -11,13 +12,14 @@ enum { LONGEST_DEBT = 32, EAGER_POLLS = 16, SHORTEST_NAP = 50000, LONGEST_NAP = 
 
 static enum nap nap;
 static unsigned fruitless; /* polls since the last transfer */
+static unsigned patient;   /* cycles since the first fruitless poll at a port with patience, after which nothing moved */
 static unsigned debt_age;  /* cycles since the other ends were told */
 static int eager;
 static uint64_t sleeps;
 
 void begin_naps(int never_for_polls) {
   nap = NO_NAP;
-  fruitless = debt_age = 0;
+  fruitless = patient = debt_age = 0;
   eager = never_for_polls;
 }
 
@@ -35,12 +37,16 @@ void owe(struct port *p) {
   if (++p->owed * 2 >= p->stream->depth) tell(p);
 }
 
-void note_cycle(int moved, unsigned polls) {
+void note_cycle(int moved, const struct fruitless *found) {
   if (moved) fruitless = 0;
-  if (++debt_age >= LONGEST_DEBT || (polls && !moved)) tell_all();
-  if (design_is_stalled && !moved)
+  if (moved || found->gone_on)
+    patient = 0;
+  else if (patient || found->patience)
+    patient++;
+  if (++debt_age >= LONGEST_DEBT || ((found->polls || found->patience) && !moved)) tell_all();
+  if (!moved && (design_is_stalled || (found->patience && patient > found->patience)))
     nap = STALL_NAP;
-  else if (!moved && polls && !eager && ++fruitless >= EAGER_POLLS)
+  else if (!moved && found->polls && !eager && ++fruitless >= EAGER_POLLS)
     nap = POLL_NAP;
 }
 

@@ -113,21 +113,27 @@ static void move_words(void) {
   }
 }
 
-/* Sees which words the design is ready to move; 1 if one moves, and counts polls that found nothing. */
-static int look_at_ports(unsigned *polls) {
+/* Sees which words the design is ready to move; 1 if one moves, and notes what finds nothing. */
+static int look_at_ports(struct fruitless *found) {
   int any = 0;
   for (unsigned i = 0; i < port_count; i++) {
     struct port *p = &ports[i];
     p->moves = p->wanted && p->shown_open;
     any |= p->moves;
-    *polls += p->wanted && !p->shown_open;
+    if (!p->wanted || p->shown_open) continue;
+    if (!p->patience)
+      found->polls++;
+    else if (p->shown_ended)
+      found->gone_on = 1;
+    else if (p->patience > found->patience)
+      found->patience = p->patience;
   }
   return any;
 }
 
 int commit(void) {
-  unsigned polls = 0;
-  int moving = look_at_ports(&polls);
+  struct fruitless found = {0, 0, 0};
+  int moving = look_at_ports(&found);
   if (moving && !claim()) {
     show_ports();
     return 0;
@@ -137,6 +143,6 @@ int commit(void) {
     execution->stalls++;
   else
     execution->cycles++;
-  note_cycle(moving, polls);
+  note_cycle(moving, &found);
   return 1;
 }

@@ -24,8 +24,16 @@ struct port {
   uint32_t shown_data;
   int shown_open;
   int shown_ended;
+  unsigned patience; /* if not 0: cycles until nothing moves but what waits for this port */
   int moves;     /* a word moves at the coming edge */
   unsigned owed; /* elements moved that the other end has not been told of */
+};
+
+/* What found nothing in a cycle. */
+struct fruitless {
+  unsigned polls;    /* at ports without patience */
+  unsigned patience; /* the longest of the other ports that were polled; 0: none */
+  int gone_on;       /* one of these has ended, so that the design goes on */
 };
 
 enum nap { NO_NAP, POLL_NAP, STALL_NAP };
@@ -46,8 +54,8 @@ int commit(void);
 
 /* naps.c: sleeping, and waking who sleeps at the other ends. */
 void begin_naps(int never_for_polls);
-/* After a cycle: whether a word moved, and how many polls found nothing. Decides on a nap before the next. */
-void note_cycle(int moved, unsigned polls);
+/* After a cycle: whether a word moved, and what found nothing. Decides on a nap before the next. */
+void note_cycle(int moved, const struct fruitless *);
 /* An element has moved. */
 void owe(struct port *);
 void tell_all(void);

@@ -169,5 +169,5 @@ void macah_report_deadlock(FILE *out, const struct macah_task *all, int count) {
   }
   show_cycle(out);
   fprintf(out, "hint: make a stream on the way deeper, or receive without waiting ('w :: x <? s')");
-  fprintf(out, kernels ? "; where a kernel answers element by element, compile with --ordered-streams\n" : "\n");
+  fprintf(out, kernels ? "; where a kernel answers element by element, compile with --bubbles or --ordered-streams\n" : "\n");
 }

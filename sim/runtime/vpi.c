@@ -2,6 +2,8 @@
  * host's streams, which are mapped here.
  *
  *   $macah_port(index, sends, data, valid, ready, flag, size, {offset, bytes, signed}...)   once for each stream
+ *   $macah_patience(index, cycles)  for streams that iterations wait for without stalling: after so many cycles
+ *                                   in which nothing moved, nothing will until the stream has something
  *   $macah_status(stalled)          once
  *   $macah_begin                    before an execution
  *   $macah_word_in(index, reg)      reg := word of the execution
@@ -113,6 +115,15 @@ static PLI_INT32 do_port(PLI_BYTE8 *data) {
   return 0;
 }
 
+static PLI_INT32 do_patience(PLI_BYTE8 *data) {
+  (void)data;
+  unsigned count;
+  vpiHandle *a = arguments_of(&count);
+  ports[get(a[0])].patience = get(a[1]);
+  free(a);
+  return 0;
+}
+
 static PLI_INT32 do_status(PLI_BYTE8 *data) {
   (void)data;
   unsigned count;
@@ -209,6 +220,7 @@ static void add_task(const char *name, PLI_INT32 (*call)(PLI_BYTE8 *), PLI_INT32
 static void add_tasks(void) {
   add_task("$macah_port", do_port, NULL);
   add_task("$macah_status", do_status, NULL);
+  add_task("$macah_patience", do_patience, NULL);
   add_task("$macah_begin", do_begin, NULL);
   add_task("$macah_end", do_end, NULL);
   add_task("$macah_word_in", do_word_in, keep_arguments);

@@ -111,6 +111,7 @@ def check(
     fabric: Fabric | None = None,
     without: frozenset[str] = frozenset(),
     unroll: int = 1,
+    bubbles: bool = False,
 ) -> Failure | None:
     """The first stage that does something else than gcc. Errors: Unfit. All loops get `unroll` copies."""
     path = directory / "random.macah"
@@ -119,7 +120,8 @@ def check(
     try:
         program = read_program(path)
         stage = "lower"
-        kernels = [replace(lower(program, site), without=without) for site in program.kernels]
+        lowered = [lower(program, site) for site in program.kernels]
+        kernels = [replace(kernel, without=without, bubbles=bubbles) for kernel in lowered]
         if unroll > 1:
             kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k))) for k in kernels]
         made = reference(text, kernels, directory, flags)

@@ -48,6 +48,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--mode-c", action="store_true")
     parser.add_argument("--unroll", type=int, default=1, help="copies of the bodies of all loops")
     parser.add_argument("--keep", type=Path, default=Path("random-failures"), help="where failures are kept")
+    parser.add_argument("--bubbles", action="store_true", help="of receives; streams are late at random")
     parser.add_argument("--disable", default="", metavar="NAME,...|some")
     return parser.parse_args()
 
@@ -68,7 +69,8 @@ def _one(seed: int, options: argparse.Namespace, directory: Path) -> str:
     flags = SANITIZE if options.sanitize else ()
 
     def failure(text: str) -> Failure | None:
-        return check(text, directory, options.every_pass, flags, fabric, without, options.unroll) or (
+        shapes = without, options.unroll, options.bubbles
+        return check(text, directory, options.every_pass, flags, fabric, *shapes) or (
             check_translation(text, directory) if options.mode_c else None
         )
 

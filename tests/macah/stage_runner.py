@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from random import Random
 
 from out_of_order import run_out_of_order
 
@@ -193,6 +194,12 @@ def compare_closed(source: str, closed: bool, execution: Execution) -> None:
         raise Differs(f"{source} is {'' if closed else 'not '}closed")
 
 
+def _lateness(kernel: ir.Kernel) -> Callable[[], bool]:
+    """Streams of kernels whose receives are bubbles are empty at random moments."""
+    chance = Random(kernel.name)
+    return lambda: kernel.bubbles and chance.random() < 0.4
+
+
 def check_ir(kernel: ir.Kernel, execution: Execution, limit: int = 2_000_000) -> None:
     """Runs the kernel in the IR interpreter. Errors: Differs, LimitExceeded."""
     names = [capture.what.name for capture in kernel.captured]
@@ -210,7 +217,7 @@ def check_ir(kernel: ir.Kernel, execution: Execution, limit: int = 2_000_000) ->
             name = stream.stream.name + "".join(f"[{i}]" for i in index)
             ends[name] = (at(stream.source, index), stream.stream.words)
     inputs = {name: waiting(execution, source, words) for name, (source, words) in ends.items()}
-    ran = run_kernel(kernel, scalars, arrays, inputs, limit)
+    ran = run_kernel(kernel, scalars, arrays, inputs, limit, _lateness(kernel))
     for capture in kernel.captured:
         name = capture.what.name
         compare(
@@ -261,10 +268,12 @@ def check_graph(
     if shuffled:
         ran = run_out_of_order(dfg, 0, live_ins, inputs, memories, MOST_SHUFFLED // len(dfg.nodes))
     elif mapping is None:
-        ran = run_dfg(dfg, live_ins, inputs, memories)
+        ran = run_dfg(dfg, live_ins, inputs, memories, late=_lateness(kernel))
     else:
         closed = [s for s in inputs if execution.before.queues[source(dfg.streams[s].name)].closed]
-        ran = simulate(emit(mapping), live_ins, inputs, memories, closed=closed, limit=2_000_000)
+        jitter = 1 if kernel.bubbles else None
+        design = emit(mapping)
+        ran = simulate(design, live_ins, inputs, memories, closed=closed, jitter=jitter, limit=2_000_000)
     for index, name in enumerate(dfg.live_outs):
         compare(capture(name), [ran.live_outs[index]], execution)
     for m, memory in enumerate(dfg.memories):

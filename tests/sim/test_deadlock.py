@@ -203,4 +203,4 @@ def test_a_kernel_that_waits_for_its_own_thread_is_shown(tmp_path: Path) -> None
     assert "  thread 1 (main) is in kernel 'scale', which waits in its cycle 3\n" in done.stderr
     assert "    to receive from 'in' at" in done.stderr
     assert "which is empty (0 of 4) and open\n    created at " in done.stderr
-    assert "compile with --ordered-streams" in done.stderr
+    assert "compile with --bubbles or --ordered-streams" in done.stderr
