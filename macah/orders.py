@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.dfg import Order
 from macah.dependence import Distances
@@ -21,7 +21,7 @@ LEAD = 8
 class Access:
     """A load or store; its address is `base + offset`, where `base` is ZERO if that is a constant.
 
-    `sites` are those of the program that it stands for, None one that is not known.
+    `sites` are those of the program that it stands for, None one that is not known. `settled`: see `ir.Load`.
     """
 
     node: int
@@ -29,6 +29,12 @@ class Access:
     base: Value
     offset: int
     sites: tuple[Site | None, ...] = (None,)
+    settled: int = 0
+
+    def shared_with(self, other: Access) -> Access:
+        """The one load for two of the same word."""
+        sites = tuple(dict.fromkeys((*self.sites, *other.sites)))
+        return replace(self, sites=sites, settled=min(self.settled, other.settled))
 
 
 def stream_orders(operations: Sequence[int]) -> list[Order]:
@@ -128,6 +134,8 @@ class _Rivals:
     def distance(self, a: int, b: int) -> int | None:
         """How many iterations lie at least between two rivals, `a` first; None if they never meet."""
         least = int(b <= a)
+        if self.accesses[b].settled and self.accesses[a].stores:
+            least = self.accesses[b].settled + 1
         if len(self.accesses) > MOST_LOCATED:
             return least
         found: list[int] = []

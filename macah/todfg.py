@@ -18,6 +18,7 @@ from macah.balance import balance
 from macah.compact import compacted, live_ins_of, positions
 from macah.congruence import congruent
 from macah.fold import predicates
+from macah.forward import forwarded
 from macah.fuse import fuse
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
 from macah.improve import Effects, improved
@@ -29,12 +30,16 @@ from macah.orders import Access, lead_orders, memory_orders, stream_orders
 from macah.ranges import Range, extended
 from macah.rewrite import Loop
 from macah.shorten import shorten
-from macah.site import Site
 from macah.walk import arrays_written, children, written
 
 
 def build_dfg(kernel: ir.Kernel) -> DFG:
     """The dataflow graph of a kernel in its final form."""
+    return forwarded(kernel, graph_of) if enabled(kernel, "forward") else graph_of(kernel)
+
+
+def graph_of(kernel: ir.Kernel) -> DFG:
+    """The graph of exactly this kernel."""
     leading, loop = split_kernel(kernel)
     alive = Variable("alive")
     logical = predicates(kernel) | {alive}
@@ -156,8 +161,8 @@ class _Builder:
                 return self.read(variable)
             case Apply(op):
                 return self.graph.pure(op, *args, where=self.where)
-            case Load(array, _, site):
-                return self.load(array, args, site)
+            case Load():
+                return self.load(expr, args)
 
     def predicate(self, expr: Expr) -> Value:
         """A condition as 0 or 1."""
@@ -173,21 +178,19 @@ class _Builder:
 
     # --- Memories
 
-    def load(self, array: Array, index: list[Value], site: Site | None) -> Value:
+    def load(self, load: Load, index: list[Value]) -> Value:
+        array = load.array
         base, offset = self.address(array, index)
         if array not in self.stored and array not in self.captured and base == ZERO:
             return Const(array.initial[offset]) if offset < len(array.initial) else ZERO
         address = self.graph.pure("add", base, Const(offset), where=self.where)
         memory = self.memory(array)
         draft = Draft("load", (address,), memory=memory, where=self.where)
-        count = len(self.graph.drafts)
         use = self.graph.shared(draft, self.versions.get(array, 0))
         self.words[use.node] = extended(array.element.bits, array.element.signed)
-        if use.node >= count:
-            self.accesses[memory][use.node] = Access(use.node, False, base, offset, (site,))
-        elif site not in self.accesses[memory][use.node].sites:
-            known = self.accesses[memory][use.node]
-            self.accesses[memory][use.node] = replace(known, sites=(*known.sites, site))
+        access = Access(use.node, False, base, offset, (load.site,), load.settled)
+        known = self.accesses[memory].get(use.node)
+        self.accesses[memory][use.node] = known.shared_with(access) if known else access
         return use
 
     def store(self, stmt: ir.Store) -> None:

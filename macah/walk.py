@@ -57,10 +57,10 @@ def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
                 inner = tuple([visit(arg) for arg in args])
                 if any(a is not b for a, b in zip(inner, args, strict=True)):
                     new = Apply(op, inner, bits)
-            case Load(array, index, site):
+            case Load(_, index):
                 inner = tuple([visit(arg) for arg in index])
                 if any(a is not b for a, b in zip(inner, index, strict=True)):
-                    new = Load(array, inner, site)
+                    new = replace(old, index=inner)
             case _:
                 pass
         done[id(old)] = result = change(new)

@@ -10,7 +10,7 @@ from macah import ir
 from macah.ir import Apply, Array, Assign, Const, Load, Read, Stream, Variable
 from macah.passes.pipeline import optimize
 from macah.show import show_kernel
-from macah.todfg import build_dfg
+from macah.todfg import build_dfg, graph_of
 
 INT = (Word(0, 4, True),)
 
@@ -138,7 +138,7 @@ def test_a_kernel_without_a_loop_is_one_iteration():
 def array_loop(statements, array, captured=()):
     i = Variable("i")
     body = [*statements(Read(i)), increment(i)]
-    return build_dfg(
+    return graph_of(
         loop(body, less(Read(i), Const(4)), [Assign(i, Const(0))], [array, *captured], out=captured)
     )
 

@@ -1,0 +1,102 @@
+"""Stored values handed on to later loads: what becomes of a small kernel, and that nothing else changes."""
+
+import random
+
+import pytest
+from affine_kernels import SIZE, Maker
+from out_of_order import run_out_of_order
+from random_kernels import random_kernel, run_random
+
+from backend.dfg import DFG
+from macah import ir
+from macah.dependence import Distances
+from macah.forward import binding_memory
+from macah.ir import Apply, Array, Assign, Const, DoWhile, Load, Read, Variable
+from macah.passes.forward_stores import forward_stores
+from macah.passes.pipeline import optimize
+from macah.run import run_kernel
+from macah.show import show_kernel
+from macah.todfg import graph_of, build_dfg
+from macah.walk import arrays_written
+
+I, X = Variable("i"), Variable("x")
+H = Array("h", (16,))
+STREAM = ir.Stream("s", 4, (ir.Word(0, 4, False),))
+
+
+def histogram() -> ir.Kernel:
+    """h[x] = h[x] + 1 for every x that comes."""
+    more = Apply("slt", (Read(I), Const(40)))
+    body = (
+        ir.Receive(STREAM, (), (X,)),
+        ir.Store(H, (Read(X),), Apply("add", (Load(H, (Read(X),)), Const(1)))),
+        Assign(I, Apply("add", (Read(I), Const(1)))),
+    )
+    captures = (ir.Capture(H, "h", "int", True, True),)
+    streams = (ir.StreamCapture(STREAM, "s"),)
+    return ir.Kernel("histogram", captures, streams, (Assign(I, Const(0)), DoWhile(body, more)))
+
+
+def test_a_small_kernel() -> None:
+    forwarded = forward_stores(histogram(), H, 1, Distances())
+    assert forwarded is not None
+    assert show_kernel(forwarded).splitlines()[3:] == [
+        "  i = 0",
+        "  h_at = -1",
+        "  do:",
+        "    x <? s",
+        "    h_at'2 = x",
+        "    h_new = (select((x == h_at), h_new'2, h[x]) + 1)",
+        "    h[x] = h_new",
+        "    i = (i + 1)",
+        "    h_at = h_at'2",
+        "    h_new'2 = h_new",
+        "  while (i < 40)",
+    ]
+
+
+def test_a_histogram_takes_two_cycles_and_any_order_is_right() -> None:
+    dfg = build_dfg(optimize(histogram()))
+    assert binding_memory(graph_of(optimize(histogram())))[0] == 4
+    assert binding_memory(dfg)[0] <= 2
+    for seed in range(20):
+        source = random.Random(seed)
+        words = [source.randrange(3) * source.randrange(5) for _ in range(40)]
+        run = run_out_of_order(dfg, seed, (), {0: words})
+        assert run.memories[0] == [words.count(x) for x in range(16)]
+
+
+def agrees(dfg: DFG, run, scalars, arrays, seed: int) -> None:
+    live_ins = [scalars[name] for name in dfg.live_ins]
+    memories = {m: arrays[memory.name] for m, memory in enumerate(dfg.memories)}
+    made = run_out_of_order(dfg, seed, live_ins, None, memories)
+    assert [run.arrays[memory.name] for memory in dfg.memories] == list(made.memories.values()), seed
+    assert [run.scalars[name] for name in dfg.live_outs] == made.live_outs, seed
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_nests_with_affine_subscripts(first: int) -> None:
+    for seed in range(first, first + 20):
+        kernel = optimize(Maker(seed).kernel())
+        source = random.Random(seed)
+        arrays = {name: [source.randrange(8) for _ in range(SIZE)] for name in "ab"}
+        scalars = {name: source.randrange(6) for name in "xyn"}
+        run = run_kernel(kernel, scalars, arrays)
+        for array in sorted(arrays_written(kernel.body), key=lambda array: array.name):
+            forwarded = forward_stores(kernel, array, 1 + seed % 3, Distances())
+            if forwarded is not None:
+                assert run_kernel(forwarded, scalars, arrays) == run, seed
+                agrees(graph_of(forwarded), run, scalars, arrays, seed)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_addresses_that_are_not_known(first: int) -> None:
+    for seed in range(first, first + 20):
+        kernel = optimize(random_kernel(seed))
+        if not isinstance(kernel.body[-1], DoWhile):
+            continue
+        expected = run_random(kernel, seed)
+        for array in sorted(arrays_written(kernel.body), key=lambda array: array.name):
+            forwarded = forward_stores(kernel, array, 1 + seed % 2, Distances())
+            if forwarded is not None:
+                assert run_random(forwarded, seed) == expected, seed
