@@ -24,10 +24,14 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from macah.affine import bounds
+from macah.dependence_small import MOST_STEPS, Counted, TooLarge
 from macah.site import WORD, Affine, Loop, Site, Unknown
 
 FARTHEST = 64
 """A larger distance is as good as this one: no pipeline is so deep."""
+
+MOST_COUNTED = 400_000
+"""So many steps of nests are counted through for all pairs together."""
 
 MOST_TRIALS = 2000
 """So many numbers are tried for one answer; what has been excluded by then is a lower bound."""
@@ -56,14 +60,27 @@ class Distances:
     """Answers, kept by what they depend on: accesses to neighbouring elements are alike."""
 
     known: dict[object, int | None] = field(default_factory=dict)
+    steps: int = MOST_COUNTED
 
     def least(self, a: Site, b: Site) -> int | None:
         """`least_distance`."""
         apart = (b.address.constant - a.address.constant) % WORD
         key = (a.loops, b.loops, _key(a.address), _key(b.address), apart, a.order < b.order)
         if key not in self.known:
-            self.known[key] = least_distance(a, b)
+            found = least_distance(a, b)
+            self.known[key] = found if found is None else self.counted(a, b, found)
         return self.known[key]
+
+    def counted(self, a: Site, b: Site, least: int) -> int | None:
+        """The same, counted through if that is little work."""
+        counter = Counted(a, b, min(MOST_STEPS, self.steps))
+        try:
+            found = counter.least_distance()
+        except TooLarge:
+            return least
+        finally:
+            self.steps -= counter.steps
+        return found and min(FARTHEST, found)
 
 
 def _key(form: Affine) -> frozenset[tuple[Unknown, int]]:

@@ -23,12 +23,14 @@ WORD = 1 << 32
 class Loop:
     """A loop: each time it is entered it runs `fewest` times at least, and at most `trips` if that is known.
 
-    One of its iterations makes at least `least` flat iterations. All is filled in while its body is walked.
+    One of its iterations makes at least `least` flat iterations. `span` says exactly how often it runs. All
+    is filled in while its body is walked.
     """
 
     trips: int | None = None
     fewest: int = 1
     least: int = 1
+    span: Span | None = None
 
     @property
     def last(self) -> int:
@@ -39,6 +41,19 @@ class Loop:
     def exact(self) -> bool:
         """True if it always runs equally often."""
         return self.trips == self.fewest
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An iteration is followed by another one while `rest - step * #loop >= least`; `step` is positive.
+
+    `tested`: there is no iteration at all unless `rest + step >= least`.
+    """
+
+    rest: Affine
+    step: int
+    least: int
+    tested: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,13 +6,13 @@ i = 3; do { ...; i = i + 2; } while (i < 9)          i is 3 + 2 * #i at the star
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from arch.ops import COMPARISONS
 from macah.affine import extent, fits, plus, small
 from macah.evolution import Forms
-from macah.ir import Apply, Assign, Const, DoWhile, Expr, If, Read, Stmt, Variable
-from macah.site import Affine, Loop, Symbol
+from macah.ir import TRUE, Apply, Assign, Const, DoWhile, Expr, If, Read, Stmt, Variable
+from macah.site import Affine, Loop, Span, Symbol
 from macah.walk import loads_in, statements, targets, variables_in
 
 
@@ -63,20 +63,31 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
             yield condition
 
 
-def limit(loop: Loop, conditions: Iterable[Expr], at_end: Mapping[Variable, Affine], forms: Forms) -> None:
-    """Note how often a loop runs that goes on while all of the conditions hold."""
+def limit(loop: Loop, stmt: DoWhile, at_end: Mapping[Variable, Affine], forms: Forms) -> None:
+    """Note how often a loop runs; `at_end` are its counters at the end of an iteration."""
     inside = forms.some(at_end)
     forms.known.update(at_end)
-    found = [_trips(loop, condition, forms) for condition in conditions]
+    found = [_limit(loop, condition, forms) for condition in conjuncts(stmt.condition)]
     forms.known.update(inside)
-    known = [trips for trips in found if trips is not None]
-    loop.trips = min((most for _, most in known), default=None)
+    known = [limit for limit in found if limit is not None]
+    loop.trips = min((limit.most for limit in known), default=None)
     if len(known) == len(found):
-        loop.fewest = min(fewest for fewest, _ in known)
+        loop.fewest = min(limit.fewest for limit in known)
+    if len(found) == 1 and known and stmt.guard in (TRUE, stmt.condition):
+        span = known[0].span
+        loop.span = span and replace(span, tested=stmt.guard != TRUE)
 
 
-def _trips(loop: Loop, condition: Expr, forms: Forms) -> tuple[int, int] | None:
-    """How often a loop runs that goes on while a condition holds: at least and at most."""
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """How often a loop runs that goes on while a condition holds: at least, at most, exactly."""
+
+    fewest: int
+    most: int
+    span: Span | None = None
+
+
+def _limit(loop: Loop, condition: Expr, forms: Forms) -> _Limit | None:
     match condition:
         case Apply("slt" | "sle" | "ult" | "ule" | "ne" as op, (a, b)):
             left, right = forms.of(a), forms.of(b)
@@ -90,7 +101,7 @@ def _trips(loop: Loop, condition: Expr, forms: Forms) -> tuple[int, int] | None:
     low, high = extent(rest)
     if op == "ne":
         exact = step and low == high and low % step == 0 and low // step >= 0
-        return (low // step + 1, low // step + 1) if exact else None
+        return _Limit(low // step + 1, low // step + 1) if exact else None
     if step <= 0:
         return None
     least = 1 if op[1:] == "lt" else 0
@@ -98,7 +109,7 @@ def _trips(loop: Loop, condition: Expr, forms: Forms) -> tuple[int, int] | None:
     loop.trips = most
     sound = all(fits(form, op[0] == "s") for form in (left, right))
     loop.trips = None
-    return (fewest, most) if sound else None
+    return _Limit(fewest, most, Span(rest, step, least)) if sound else None
 
 
 def _is_difference(apart: Affine, right: Affine, left: Affine) -> bool:

@@ -14,7 +14,7 @@ from macah import ir
 from macah.evolution import Forms
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Stmt, Variable
 from macah.site import Affine, Loop, Site
-from macah.trips import conjuncts, find_counters, limit
+from macah.trips import find_counters, limit
 from macah.walk import arrays_written, is_constant, map_expr, map_operands, statements, targets
 
 
@@ -102,7 +102,7 @@ class _Finder:
         loop, counters = Loop(), find_counters(stmt, changed)
         self.forms.loops.append(loop)
         self.forms.enter(loop, counters, changed)
-        limit(loop, conjuncts(stmt.condition), self.forms.at_end(loop, counters), self.forms)
+        limit(loop, stmt, self.forms.at_end(loop, counters), self.forms)
         body, inside = self.body(stmt.body)
         loop.least = max(1, inside)
         self.forms.loops.pop()

@@ -16,7 +16,7 @@ from macah.passes.forward_stores import forward_stores
 from macah.passes.pipeline import optimize
 from macah.run import run_kernel
 from macah.show import show_kernel
-from macah.todfg import graph_of, build_dfg
+from macah.todfg import build_dfg, graph_of
 from macah.walk import arrays_written
 
 I, X = Variable("i"), Variable("x")
