@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 from backend.bound import Delay, longest_paths
@@ -12,12 +11,11 @@ from macah.balance import latency
 from macah.dependence import Distances
 from macah.ir import Array, DoWhile
 from macah.passes.forward_stores import forward_stores
+from macah.shorten import UNITS, least_interval
 from macah.walk import arrays_written
 
 DEPTHS = (1, 2, 3, 4, 6, 8)
 MOST_NODES = 2000
-UNITS = 64
-PORTS = 2
 
 Build = Callable[[ir.Kernel], DFG]
 
@@ -61,7 +59,11 @@ def binding_memory(dfg: DFG) -> tuple[int, str | None]:
     nodes = dfg.nodes
     arcs = [Delay(use.node, node, use.distance, latency(nodes[use.node].op)) for node, _, use in dfg.uses()]
     arcs += [Delay(order.before, order.after, order.distance, order.delay) for order in dfg.orders]
-    low, high, cycle = floor(dfg), max(1, sum(max(0, arc.cycles) for arc in arcs)), tuple[int, ...]()
+    low, high, cycle = (
+        least_interval(dfg, UNITS),
+        max(1, sum(max(0, arc.cycles) for arc in arcs)),
+        tuple[int, ...](),
+    )
     while low < high:
         middle = (low + high) // 2
         found = longest_paths(len(nodes), arcs, middle)[1]
@@ -75,11 +77,3 @@ def binding_memory(dfg: DFG) -> tuple[int, str | None]:
         if (a, b) in waits and nodes[b].op == "load" and memory is not None:
             return low, dfg.memories[memory].name
     return low, None
-
-
-def floor(dfg: DFG) -> int:
-    """The interval that units, streams and memories allow."""
-    counts = Counter((node.stream, node.memory) for node in dfg.nodes)
-    del counts[None, None]
-    shares = [-(-n // (PORTS if stream is None else 1)) for (stream, _), n in counts.items()]
-    return max([1, -(-len(dfg.nodes) // UNITS), *shares])
