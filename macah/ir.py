@@ -120,8 +120,7 @@ class Read:
 class Load:
     """An element of an array; an unspecified value where an index is out of range.
 
-    `site`: where it is in the nests, once `find_sites` has found that. `settled`: what was stored to the
-    element in so many iterations before this one need not be seen, as the value is not used then.
+    `site`: from `find_sites`. `settled`: stores of so many iterations before this one need not be seen.
     """
 
     array: Array

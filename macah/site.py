@@ -78,8 +78,18 @@ class Affine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """An access in `loops`, from the outermost to the innermost; `order` is that in the program."""
+    """An access in `loops`, from the outermost to the innermost; `order` is that in the program.
+
+    `sure`: it is in every iteration of the innermost one, not in a branch.
+    """
 
     loops: tuple[Loop, ...]
     address: Affine
     order: int
+    sure: bool = False
+
+    def is_surely(self, other: Site) -> bool:
+        """True if this touches the element that the other may touch, in each iteration of their loops."""
+        here, there = self.address, other.address
+        same = here.constant == there.constant and set(here.terms) == set(there.terms)
+        return self.sure and same and self.loops == other.loops

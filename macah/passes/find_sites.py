@@ -34,6 +34,7 @@ class _Finder:
         self.stored = stored
         self.forms = Forms(stored)
         self.count = 0
+        self.branches = 0  # around here in the innermost loop
 
     def body(self, body: Body) -> tuple[Body, int]:
         """The body, and how many flat iterations the loops in it make at least."""
@@ -77,16 +78,18 @@ class _Finder:
 
     def site(self, address: Affine) -> Site:
         self.count += 1
-        return Site(tuple(self.forms.loops), address, self.count)
+        return Site(tuple(self.forms.loops), address, self.count, self.branches == 0)
 
     def branch(self, stmt: If) -> tuple[Stmt, int]:
         located = self.located(stmt)
         changed = _changed((*stmt.then, *stmt.orelse))
         before = self.forms.some(changed)
+        self.branches += 1
         then, first = self.body(stmt.then)
         after = self.forms.some(changed)
         self.forms.known.update(before)
         orelse, second = self.body(stmt.orelse)
+        self.branches -= 1
         self.forms.join(after)
         assert isinstance(located, If)
         return replace(located, then=then, orelse=orelse), min(first, second)
@@ -95,7 +98,9 @@ class _Finder:
         sure, changed = is_constant(stmt.guard, 1), _changed(stmt.body)
         before = self.forms.some(changed)
         if is_constant(stmt.condition, 0):
+            self.branches += not sure
             body, inside = self.body(stmt.body)
+            self.branches -= not sure
             if not sure:
                 self.forms.join(before)
             return replace(stmt, body=body), inside if sure else 0
@@ -103,7 +108,9 @@ class _Finder:
         self.forms.loops.append(loop)
         self.forms.enter(loop, counters, changed)
         limit(loop, stmt, self.forms.at_end(loop, counters), self.forms)
+        outside, self.branches = self.branches, 0
         body, inside = self.body(stmt.body)
+        self.branches = outside
         loop.least = max(1, inside)
         self.forms.loops.pop()
         self.forms.leave(loop, counters, changed, before, sure)

@@ -9,6 +9,7 @@ from macah import ir
 from macah.check import check_kernel
 from macah.optional import OPTIONAL
 from macah.passes.bubbles import bubbles
+from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
@@ -54,6 +55,7 @@ PIPELINE = (
     Pass(find_sites),
     Pass(fuse_loops),
     Pass(convert_ifs, removes=(ir.If,)),
+    Pass(complete_stores),
     Pass(flatten_loops),
     Pass(bubbles),
     Pass(simplify),
