@@ -118,15 +118,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An element of an array; an unspecified value where an index is out of range.
-
-    `site`: from `find_sites`. `settled`: stores of so many iterations before this one need not be seen.
-    """
+    """An element of an array; an unspecified value where an index is out of range."""
 
     array: Array
     index: tuple[Expr, ...]
-    site: Site | None = None
-    settled: int = 0
+    site: Site | None = None  # from `find_sites`
+    settled: int = 0  # stores of so many iterations before this one need not be seen
 
     @property
     def bits(self) -> int:
@@ -192,7 +189,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`array[index] = value`; nothing happens where an index is out of range. `site` as in `Load`."""
+    """`array[index] = value`; nothing happens where an index is out of range."""
 
     array: Array
     index: tuple[Expr, ...]

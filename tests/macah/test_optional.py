@@ -43,6 +43,8 @@ KERNELS = (
           unsigned a;
           a <? in;
           out <! a / 10 + (i & 127) % 7; } } }""",
+    """void f(int a[64], int x) {
+      kernel { for (int i = 1; i < 32; i++) if (a[i] < a[i - 1]) a[i] = x; } }""",
     """void f(int a[64], int stream in) {
       kernel { for (int i = 0; i < 32; i++) { int x; x <? in; a[x] ^= 1; } } }""",
 )
