@@ -25,6 +25,7 @@ from macah.lint import warnings
 from macah.parser import deep_recursion
 from macah.passes.pipeline import optimize
 from macah.program import read_program
+from macah.start import collect_rarely
 from macah.survey import kernels_of
 from macah.todfg import build_dfg
 from macah.translate import to_c
@@ -184,6 +185,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--stages", action="store_true")
     options = parser.parse_args()
+    collect_rarely()
     print(
         f"{'shape':12} {'units':>7} " + " ".join(f"{s:>8}" for s in (*STAGES, "seconds")) + "   (ms a unit)"
     )
