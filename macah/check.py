@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from macah import ir
 from macah.ir import Array, Body, Expr, Label, Load, Stmt, Stream
-from macah.walk import bodies, operands, statements, subexpressions, targets
+from macah.walk import bodies, children, operands, statements, subexpressions, targets
 
 
 def check_kernel(
@@ -81,10 +81,13 @@ class _Checker:
         assert not self.streams or self.functions or stream in self.streams, stmt
 
     def expression(self, expr: Expr) -> None:
-        for inner in subexpressions(expr):
+        pending = [expr]
+        while pending:
+            inner = pending.pop()
             if id(inner) in self.exprs:
                 continue
             self.exprs.add(id(inner))
+            pending.extend(children(inner))
             assert type(inner) not in self.absent, inner
             assert inner.bits in self.widths, inner
             if isinstance(inner, Load):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import TypeVar
 
 from arch.ops import COMPARISONS
 from macah import ir
 from macah.ir import Apply, Array, Body, Const, Expr, Label, Load, Read, Stmt, Stream, Variable
+
+S = TypeVar("S", bound=Stmt)
 
 # --- Expressions
 
@@ -23,46 +27,53 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return ()
 
 
-def subexpressions(expr: Expr) -> Iterator[Expr]:
+def subexpressions(expr: Expr) -> list[Expr]:
     """The expression and everything in it, each shared object once, outer before inner."""
-    pending, seen = [expr], set[int]()
+    pending, found = [expr], dict[int, Expr]()
     while pending:
         inner = pending.pop()
-        if id(inner) not in seen:
-            seen.add(id(inner))
-            yield inner
-            pending.extend(reversed(children(inner)))
+        if id(inner) not in found:
+            found[id(inner)] = inner
+            if isinstance(inner, Apply):
+                pending.extend(inner.args[::-1])
+            elif isinstance(inner, Load):
+                pending.extend(inner.index[::-1])
+    return list(found.values())
 
 
-def variables_in(expr: Expr) -> Iterator[Variable]:
+def variables_in(expr: Expr) -> list[Variable]:
     """The variables that an expression reads."""
-    return (inner.variable for inner in subexpressions(expr) if isinstance(inner, Read))
+    if isinstance(expr, Read):
+        return [expr.variable]
+    return [inner.variable for inner in subexpressions(expr) if isinstance(inner, Read)]
 
 
-def loads_in(expr: Expr) -> Iterator[Load]:
+def loads_in(expr: Expr) -> list[Load]:
     """The loads in an expression."""
-    return (inner for inner in subexpressions(expr) if isinstance(inner, Load))
+    if isinstance(expr, Const | Read):
+        return []
+    return [inner for inner in subexpressions(expr) if isinstance(inner, Load)]
 
 
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`change` applied to every subexpression, inner ones first; shared ones are visited once."""
+    if isinstance(expr, Const | Read):
+        return change(expr)
     done: dict[int, Expr] = {}
 
     def visit(old: Expr) -> Expr:
-        if id(old) in done:
-            return done[id(old)]
+        found = done.get(id(old))
+        if found is not None:
+            return found
         new: Expr = old
-        match old:
-            case Apply(op, args, bits):
-                inner = tuple([visit(arg) for arg in args])
-                if any(a is not b for a, b in zip(inner, args, strict=True)):
-                    new = Apply(op, inner, bits)
-            case Load(_, index):
-                inner = tuple([visit(arg) for arg in index])
-                if any(a is not b for a, b in zip(inner, index, strict=True)):
-                    new = replace(old, index=inner)
-            case _:
-                pass
+        if isinstance(old, Apply):
+            inner = _each(old.args, visit)
+            if inner is not old.args:
+                new = Apply(old.op, inner, old.bits)
+        elif isinstance(old, Load):
+            inner = _each(old.index, visit)
+            if inner is not old.index:
+                new = replace(old, index=inner)
         done[id(old)] = result = change(new)
         return result
 
@@ -109,32 +120,40 @@ def map_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """The statement with `change` applied to each of its `operands` (whole expressions)."""
     match stmt:
         case ir.Assign():
-            return ir.Assign(stmt.variable, change(stmt.value), stmt.where)
+            value = change(stmt.value)
+            return stmt if value is stmt.value else ir.Assign(stmt.variable, value, stmt.where)
         case ir.Store():
             index = _each(stmt.index, change)
-            return replace(stmt, index=index, value=change(stmt.value), guard=change(stmt.guard))
+            return updated(stmt, index=index, value=change(stmt.value), guard=change(stmt.guard))
         case ir.Shift():
             index = _each(stmt.index, change)
-            return replace(stmt, index=index, amount=change(stmt.amount), guard=change(stmt.guard))
+            return updated(stmt, index=index, amount=change(stmt.amount), guard=change(stmt.guard))
         case ir.Receive() | ir.Close() | ir.Ended():
-            return replace(stmt, index=_each(stmt.index, change), guard=change(stmt.guard))
+            return updated(stmt, index=_each(stmt.index, change), guard=change(stmt.guard))
         case ir.Send():
             index, values = _each(stmt.index, change), _each(stmt.values, change)
-            return replace(stmt, index=index, values=values, guard=change(stmt.guard))
+            return updated(stmt, index=index, values=values, guard=change(stmt.guard))
         case ir.Assert():
-            return replace(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
+            return updated(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
         case ir.If() | ir.While() | ir.UnrolledFor():
-            return replace(stmt, condition=change(stmt.condition))
+            return updated(stmt, condition=change(stmt.condition))
         case ir.DoWhile():
-            return replace(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
+            return updated(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
         case ir.Block() | ir.Leave() | ir.Forget():
             return stmt
         case ir.Call():
             return replace(stmt, arguments=tuple(_map_argument(a, change) for a in stmt.arguments))
 
 
+def updated(stmt: S, **changes: object) -> S:
+    """The statement with some fields changed; itself if they are the same objects as before."""
+    same = all(getattr(stmt, name) is value for name, value in changes.items())
+    return stmt if same else replace(stmt, **changes)  # type: ignore[arg-type]
+
+
 def _each(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    return tuple([change(expr) for expr in exprs])
+    changed = tuple([change(expr) for expr in exprs])
+    return exprs if all(map(is_, changed, exprs)) else changed
 
 
 def _map_argument(argument: ir.Argument, change: Callable[[Expr], Expr]) -> ir.Argument:
@@ -166,14 +185,14 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
     """The statement with `change` applied to each of its `bodies`."""
     match stmt:
         case ir.If():
-            return replace(stmt, then=change(stmt.then), orelse=change(stmt.orelse))
+            return updated(stmt, then=change(stmt.then), orelse=change(stmt.orelse))
         case ir.Block() | ir.DoWhile():
-            return replace(stmt, body=change(stmt.body))
+            return updated(stmt, body=change(stmt.body))
         case ir.While():
-            return replace(stmt, before=change(stmt.before), body=change(stmt.body))
+            return updated(stmt, before=change(stmt.before), body=change(stmt.body))
         case ir.UnrolledFor():
             init, before = change(stmt.init), change(stmt.before)
-            return replace(stmt, init=init, before=before, body=change(stmt.body), step=change(stmt.step))
+            return updated(stmt, init=init, before=before, body=change(stmt.body), step=change(stmt.step))
         case _:
             return stmt
 
@@ -228,8 +247,11 @@ def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
     """`change` applied to every statement, inner ones first; each is replaced by what it returns."""
     result: list[Stmt] = []
     for stmt in body:
-        result.extend(change(map_bodies(stmt, lambda inner: flat_map(inner, change))))
-    return tuple(result)
+        inside = (
+            stmt if isinstance(stmt, ir.Assign) else map_bodies(stmt, lambda inner: flat_map(inner, change))
+        )
+        result.extend(change(inside))
+    return body if len(result) == len(body) and all(map(is_, result, body)) else tuple(result)
 
 
 def map_exprs(body: Body, change: Callable[[Expr], Expr]) -> Body:
