@@ -27,9 +27,10 @@ def _in_block(items: Any, names: Names) -> Iterator[Diagnostic]:
     for item in items:
         if isinstance(item, c_ast.Label | c_ast.Case | c_ast.Default):
             closed.clear()
-        changed = {id(d) for d in _changed(item, names)}
-        closed = {key: node for key, node in closed.items() if not changed & {*key[1]}}  # type: ignore[index]
-        for node in walk(item):
+        if closed:
+            changed = {id(d) for d in _changed(item, names)}
+            closed = {key: node for key, node in closed.items() if not changed & {*key[1]}}  # type: ignore[index]
+        for node in walk(item) if closed else ():
             if isinstance(node, Send) and (close := closed.get(names.key(node.stream))) is not None:
                 stream = spelled(node.stream)
                 note = Note("it is closed here", place_of(close))

@@ -17,12 +17,16 @@ from macah.program import KernelSite, Program, place_of, walk
 def overlapping_calls(program: Program, kernels: Sequence[ir.Kernel]) -> Iterator[Diagnostic]:
     """`f(&s, &s)`, where `f` has a kernel that writes to one of its two parameters."""
     sites = {site.name: site for site in program.kernels}
+    functions = {site.function.decl.name for site in program.kernels}
+    calls: dict[str, list[Any]] = {name: [] for name in functions}
+    for node in walk(program.unit):
+        if (name := callee(node)) in functions:
+            calls[name].append(node)
     for kernel in kernels:
         site = sites[kernel.name]
         uses = _uses(kernel)
-        for call in walk(program.unit):
-            if callee(call) == site.function.decl.name:
-                yield from _in_call(call, site, kernel, uses)
+        for call in calls[site.function.decl.name] if uses else ():
+            yield from _in_call(call, site, kernel, uses)
 
 
 def _uses(kernel: ir.Kernel) -> dict[str, tuple[set[str], set[str]]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from pycparser import c_ast
@@ -129,14 +131,13 @@ class Declarations(Analyzer):
 
     def _descend(self, node: Any, target: Any, scope: Scope) -> Scope:
         """Declare what is visible at `target`, somewhere in `node`."""
-        if node is target:
-            return scope
-        if isinstance(node, c_ast.Compound | c_ast.For | c_ast.While | c_ast.If | c_ast.Switch):
-            scope = Scope(scope)
-        for child in node:
-            if child is target or any(n is target for n in walk(child)):
-                return self._descend(child, target, scope)
-            self._declare_all(child, scope)
+        for outer, inner in pairwise(_way(node, target)):
+            if isinstance(outer, c_ast.Compound | c_ast.For | c_ast.While | c_ast.If | c_ast.Switch):
+                scope = Scope(scope)
+            for child in outer:
+                if child is inner:
+                    break
+                self._declare_all(child, scope)
         return scope
 
     def _declare_all(self, node: Any, scope: Scope) -> None:
@@ -149,6 +150,20 @@ class Declarations(Analyzer):
                     self._declare_all(inner, scope)
             case c_ast.Label(stmt=inner):
                 self._declare_all(inner, scope)
+
+
+def _way(node: Any, target: Any) -> list[Any]:
+    """The nodes from `node` down to `target`."""
+    way = [target]
+    while way[-1] is not node:
+        way.append(_around(node)[way[-1]])
+    return way[::-1]
+
+
+@lru_cache(maxsize=1)
+def _around(node: Any) -> dict[Any, Any]:
+    """What each node below is a child of; kept, as many kernels may be in one function."""
+    return {child: outer for outer in walk(node) for child in outer}
 
 
 def bind(scope: Scope, name: str, entity: Entity) -> None:
