@@ -12,6 +12,7 @@ from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.verilog import Design, emit
 
+from .copies import with_copies
 from .diagnostic import MacahError, Note, Place
 from .ir import Kernel
 from .lint import lock_step
@@ -82,7 +83,7 @@ def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stag
 def _back(site: KernelSite, kernel: Kernel, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
     """Maps one kernel and emits its hardware."""
     with stages(f"graph {site.name}"):
-        dfg = build_dfg(kernel)
+        dfg = with_copies(kernel, build_dfg(kernel), fabric)
     with stages(f"map {site.name}"):
         try:
             mapping = map_kernel(dfg, fabric, MapOptions(seed=options.seed), stages.say)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from arch.describe import load_fabric
 from backend.dfg import DFG, show_dfg
 from macah import ir
+from macah.copies import with_copies
 from macah.lower import lower
 from macah.optional import OPTIONAL
 from macah.passes.pipeline import PIPELINE, optimize, required
@@ -43,6 +45,8 @@ KERNELS = (
           unsigned a;
           a <? in;
           out <! a / 10 + (i & 127) % 7; } } }""",
+    """void f(int a[64], int stream in, int stream out) {
+      kernel { for (int i = 0; i < 32; i++) { int x; x <? in; out <! a[x] ^ a[x >> 2] ^ a[i]; } } }""",
     """void f(int a[64], int x) {
       kernel { for (int i = 1; i < 32; i++) if (a[i] < a[i - 1]) a[i] = x; } }""",
     """void f(int a[64], int stream in) {
@@ -61,7 +65,8 @@ def _kernels(directory: Path) -> list[ir.Kernel]:
 
 
 def _graph(kernel: ir.Kernel, *without: str) -> DFG:
-    return build_dfg(optimize(replace(kernel, without=frozenset(without))))
+    kernel = optimize(replace(kernel, without=frozenset(without)))
+    return with_copies(kernel, build_dfg(kernel), load_fabric("grid8x8"))
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
