@@ -44,8 +44,7 @@ class ElementType:
 class Array:
     """An array of words, of any rank. `shiftable[d]`: dimension d was written `[^N^]`.
 
-    As a function's parameter, `shape[0]` may be 0: not known.
-    `initial`: the first elements of a constant or static table, in row-major order.
+    `shape[0]` of a parameter may be 0: not known. `initial`: the first elements of a table, row by row.
     """
 
     name: str
@@ -56,8 +55,7 @@ class Array:
     initial: tuple[int, ...] = ()
 
     @property
-    def bits(self) -> int:
-        """Width of an element's word."""
+    def bits(self) -> int:  # width of an element's word
         return 64 if self.element.bits == 64 else 32
 
     @property
@@ -486,9 +484,8 @@ class Kernel:
     """One kernel block. Local variables and arrays are the ones that occur and are not captured.
 
     `ordered`: operations on different streams keep their order as well, as seen from outside. `bubbles`:
-    receives do not hold up what comes before them.
-    `without`: the optimisations that are not to be done (`optional.py`).
-    `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
+    receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
+    done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
     """
 
     name: str
