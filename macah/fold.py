@@ -228,6 +228,9 @@ def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | Non
             return None if _plain(a) else inverse(a, predicate)
         case (("eq" | "ne"), (a, Const(value=c))) if c > 1 and predicate(a):
             return Const(int(op == "ne"))
+        case (("ne" | "eq"), (Apply("add" | "xor" as inner, (a, Const(c))), Const(d))):
+            other = (d - c) % (1 << a.bits) if inner == "add" else d ^ c
+            return fold_apply(op, (a, Const(other, a.bits)), 32, predicate)
         case (("ne" | "eq"), (Apply("sub" | "xor", (a, b)), Const(0))):
             return fold_apply(op, (a, b), 32, predicate)
         case "ult", (_, Const(0)):

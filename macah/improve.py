@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from macah import ir
+from macah.logic import simplify_logic
 from macah.narrow import narrow
 from macah.optional import enabled
 from macah.orders import Access
@@ -14,7 +15,11 @@ from macah.rewrite import Loop, Rebuilt
 
 Words = Mapping[int, Range]
 
-STEPS: tuple[tuple[str, Callable[[Loop, Words], tuple[Rebuilt, Loop]]], ...] = (("narrow", narrow),)
+STEPS: tuple[tuple[str, Callable[[Loop, Words], tuple[Rebuilt, Loop]]], ...] = (
+    ("narrow", narrow),
+    ("logic", simplify_logic),
+    ("narrow", narrow),
+)
 
 
 @dataclass(frozen=True, slots=True)

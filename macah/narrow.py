@@ -17,7 +17,7 @@ from macah.divide import Builder, remainder, signed_quotient, unsigned_quotient
 from macah.graph import Draft, Graph, Value
 from macah.ranges import HALF, WORD, Range
 from macah.ranges_of import COMPARE, EXTENSIONS
-from macah.rewrite import Loop, Rebuilt, rebuilt
+from macah.rewrite import Loop, Rebuilt, Rules, rebuilt
 from macah.widths import Widths
 
 Do = Builder[Value]
@@ -27,7 +27,7 @@ def narrow(loop: Loop, words: Mapping[int, Range]) -> tuple[Rebuilt, Loop]:
     """The loop with what its ranges make simpler; `words` are those of drafts that are not pure."""
     widths = Widths(loop, words)
     bits = {variable for variable, found in widths.before.items() if found.high <= 1}
-    return rebuilt(loop, _Rules(widths).apply, bits)
+    return rebuilt(loop, _Rules(widths), bits)
 
 
 def _do(graph: Graph, where: Place | None, op: str, *operands: Value | int) -> Value:
@@ -35,7 +35,7 @@ def _do(graph: Graph, where: Place | None, op: str, *operands: Value | int) -> V
     return graph.pure(op, *values, where=where)
 
 
-class _Rules:
+class _Rules(Rules):
     def __init__(self, widths: Widths) -> None:
         self.widths = widths
 

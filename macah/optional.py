@@ -21,6 +21,7 @@ OPTIONAL = {
     "run_ahead": "what an inner loop starts with is known before the last one ends",
     "congruence": "variables that always have the same value are one",
     "narrow": "ranges of values simplify operations, and constants are divided by with products",
+    "logic": "conditions are compared as logic, and values simplified where they matter",
     "balance": "sums and other chains are combined with the carried value last",
     "shorten": "operations on recurrences are rewritten where that makes recurrences shorter",
     "muladd": "a product and the addition after it are one operation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from arch.ops import OPS
@@ -41,10 +41,6 @@ class Loop:
         return sorted(found), list(variables)
 
 
-Rule = Callable[["Rebuilt", int, Draft, tuple[Value, ...]], Value]
-"""What stands in the new graph for a pure draft, given its number, itself and its new operands."""
-
-
 @dataclass(slots=True)
 class Rebuilt:
     """The new graph while it is made; `numbers` are those of drafts that are not pure, by the old ones."""
@@ -69,7 +65,19 @@ class Rebuilt:
         return Loop(self.graph, self.old.initial, final, self.old.alive)
 
 
-def rebuilt(old: Loop, rule: Rule, predicates: Iterable[Variable] = ()) -> tuple[Rebuilt, Loop]:
+class Rules:
+    """How a graph is rebuilt; this one changes nothing."""
+
+    def operand(self, new: Rebuilt, number: int, position: int, value: Value) -> Value:
+        """What stands in the new graph for an operand of a draft."""
+        return new.value(value)
+
+    def apply(self, new: Rebuilt, number: int, draft: Draft, operands: tuple[Value, ...]) -> Value:
+        """What stands there for a pure draft, given its new operands."""
+        return new.graph.pure(draft.op, *operands, where=draft.where)
+
+
+def rebuilt(old: Loop, rules: Rules, predicates: Iterable[Variable] = ()) -> tuple[Rebuilt, Loop]:
     """The graph made again; effects and loads stay what they are, with new operands.
 
     `predicates` are variables that are known to be 0 or 1, besides those that the graph knows.
@@ -78,9 +86,9 @@ def rebuilt(old: Loop, rule: Rule, predicates: Iterable[Variable] = ()) -> tuple
     live, variables = old.live()
     for number in live:
         draft = old.graph.drafts[number]
-        operands = tuple([new.value(operand) for operand in draft.operands])
+        operands = tuple([rules.operand(new, number, p, value) for p, value in enumerate(draft.operands)])
         if OPS[draft.op].pure:
-            value = rule(new, number, draft, operands)
+            value = rules.apply(new, number, draft, operands)
             if draft.variable is not None:
                 new.graph.name(value, draft.variable)
             new.values[number] = value

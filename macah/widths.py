@@ -39,16 +39,16 @@ class Widths:
         self.variables = _in_order(variables, loop.final)
         self.ranges: dict[int, Range] = {}
         self.before: dict[Variable, Range] = {v: self._initial(v) for v in self.variables}
-        self.users: dict[Value, list[int]] = {}
-        for number in self.live:
-            for value in dict.fromkeys(self.drafts[number].operands):
-                key = Use(value.node) if isinstance(value, Use) else value
-                self.users.setdefault(key, []).append(number)
+        # What is computed from a value: its users, and choices whose conditions are followed as far as that.
+        self.users: dict[Value, dict[int, None]] = {}
+        self.reader: int | None = None
         self._grow()
         self._shrink()
 
     def range(self, value: Value) -> Range:
         """What a value may be."""
+        if self.reader is not None:
+            self.users.setdefault(value, {})[self.reader] = None
         match value:
             case Const(number):
                 return exactly(number)
@@ -135,7 +135,12 @@ class Widths:
     # --- Operations
 
     def _computed(self, number: int) -> Range:
-        draft = self.drafts[number]
+        self.reader = number
+        found = self._result(self.drafts[number], self.words.get(number, ALL))
+        self.reader = None
+        return found
+
+    def _result(self, draft: Draft, word: Range) -> Range:
         match draft.op, draft.operands:
             case "select", (condition, a, b):
                 arms = [
@@ -145,13 +150,13 @@ class Widths:
                 ]
                 return joined(arms)
             case "recv" | "try_recv", (old, _):
-                return self.words.get(number, ALL) | self.range(old)
+                return word | self.range(old)
             case "ended" | "try_send", _:
                 return TRUTH
             case op, operands if OPS[op].pure:
                 return range_of(op, tuple([self.range(operand) for operand in operands]))
             case _:
-                return self.words.get(number, ALL)
+                return word
 
     def _possible(self, condition: Value, holds: bool) -> bool:
         found = self.range(condition)

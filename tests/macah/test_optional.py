@@ -51,6 +51,12 @@ KERNELS = (
       kernel { for (int i = 1; i < 32; i++) if (a[i] < a[i - 1]) a[i] = x; } }""",
     """void f(int a[64], int stream in) {
       kernel { for (int i = 0; i < 32; i++) { int x; x <? in; a[x] ^= 1; } } }""",
+    """void f(int stream in, int stream out, int n) {
+      kernel { for (int i = 0; i < n; i++) {
+          int a, b = 0;
+          a <? in;
+          if (a < 5) b = a + 1;
+          if (a < 5) out <! b; } } }""",
 )
 
 

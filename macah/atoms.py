@@ -1,0 +1,175 @@
+"""Conditions as functions of atoms: comparisons, and values of which nothing is known but whether they are 0.
+
+`x < 3` implies `x < 5`, and excludes `x == 7`: what atoms have to do with each other is a function too, which
+holds for all words, so that others need only be right where it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+from backend.dfg import Const, Use
+from macah.bdd import FALSE, TRUE, Bdd
+from macah.graph import Draft, Value
+from macah.ranges import HALF, TRUTH, WORD
+from macah.ranges_of import COMPARE
+from macah.widths import Widths
+
+MOST_ATOMS = 12
+"""A condition of more atoms than these is an atom itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`x == y`, or `x < y` as numbers that `is_signed` says; y may be a number itself."""
+
+    op: str
+    x: Value
+    y: Value
+    is_signed: bool = True
+
+    def holds(self, number: int) -> bool:
+        """Whether it does for a word x, where y is a constant, both as such numbers."""
+        assert isinstance(self.y, Const)
+        limit = _signed(self.y.value) if self.is_signed else self.y.value
+        return number == limit if self.op == "eq" else number < limit
+
+
+class Conditions:
+    """The functions of a loop's values: whether they are not 0."""
+
+    def __init__(self, widths: Widths) -> None:
+        self.widths = widths
+        self.bdd = Bdd()
+        self.atoms: list[Atom] = []
+        self.levels: dict[Atom, int] = {}
+        self.equal: dict[
+            Value, list[tuple[int, int]]
+        ] = {}  # constants, and the levels of being equal to them
+        self.functions: dict[Value, int] = {}
+        self.logical = {number for number in widths.live if self._is_logical(number)}
+        self._relations: dict[frozenset[int], int] = {}
+        for number in widths.live:
+            if number in self.logical:
+                self.functions[Use(number)] = self._function(number)
+
+    def of(self, value: Value) -> int:
+        """Whether a value is not 0."""
+        if isinstance(value, Const):
+            return TRUE if value.value else FALSE
+        if value not in self.functions:
+            self.functions[value] = self.bdd.opposite(self._atom(Atom("eq", value, Const(0))))
+        return self.functions[value]
+
+    def relations(self, functions: Iterable[int]) -> int:
+        """What holds between the atoms of some functions."""
+        support = frozenset[int]().union(*(self.bdd.support(f) for f in functions))
+        if support not in self._relations:
+            found = TRUE
+            for a, b in combinations(sorted(support), 2):
+                found = self.bdd.both(found, self._relation(a, b))
+            self._relations[support] = found
+        return self._relations[support]
+
+    def bounded(self, function: int, instead: int) -> int:
+        """The function, or another if it is of too many atoms."""
+        return function if len(self.bdd.support(function)) <= MOST_ATOMS else instead
+
+    # --- Functions
+
+    def _is_logical(self, number: int) -> bool:
+        draft = self.widths.drafts[number]
+        match draft.op, draft.operands:
+            case op, _ if op in COMPARE:
+                return True
+            case (("and" | "or" | "xor"), operands) | ("select", (_, *operands)):
+                return all(self.widths.range(operand).within(TRUTH) for operand in operands)
+        return False
+
+    def _function(self, number: int) -> int:
+        draft, bdd = self.widths.drafts[number], self.bdd
+        if draft.op in COMPARE:
+            return self._comparison(draft)
+        parts = [self.of(operand) for operand in draft.operands]
+        if len(frozenset[int]().union(*map(bdd.support, parts))) > MOST_ATOMS:
+            return bdd.opposite(self._atom(Atom("eq", Use(number), Const(0))))
+        match draft.op:
+            case "and":
+                found = bdd.both(*parts)
+            case "or":
+                found = bdd.either(*parts)
+            case "xor":
+                found = bdd.choose(parts[0], bdd.opposite(parts[1]), parts[1])
+            case _:
+                found = bdd.choose(*parts)
+        return bdd.restrict(found, self.relations([found]))
+
+    def _comparison(self, draft: Draft) -> int:
+        op, (x, y) = draft.op, draft.operands
+        if op in ("eq", "ne"):
+            if isinstance(x, Const) or (not isinstance(y, Const) and repr(y) < repr(x)):
+                x, y = y, x
+            atom = self._atom(Atom("eq", x, y))
+            return atom if op == "eq" else self.bdd.opposite(atom)
+        is_signed = op[0] == "s" or all(self.widths.range(value).positive for value in (x, y))
+        if op[1:] == "le":  # not y < x
+            return self.bdd.opposite(self._less(y, x, is_signed))
+        return self._less(x, y, is_signed)
+
+    def _less(self, x: Value, y: Value, is_signed: bool) -> int:
+        if not isinstance(x, Const):
+            return self._atom(Atom("lt", x, y, is_signed))
+        # c < y is not y < c + 1
+        if x.value == (HALF - 1 if is_signed else WORD):
+            return FALSE
+        return self.bdd.opposite(self._atom(Atom("lt", y, Const(x.value + 1 & WORD), is_signed)))
+
+    def _atom(self, atom: Atom) -> int:
+        if atom not in self.levels:
+            self.levels[atom] = len(self.atoms)
+            self.atoms.append(atom)
+            if atom.op == "eq" and isinstance(atom.y, Const):
+                self.equal.setdefault(atom.x, []).append((atom.y.value, self.levels[atom]))
+        return self.bdd.variable(self.levels[atom])
+
+    # --- Relations
+
+    def _relation(self, first: int, second: int) -> int:
+        """Which truths two atoms may have together."""
+        a, b = self.atoms[first], self.atoms[second]
+        if isinstance(a.y, Const) and isinstance(b.y, Const):
+            return self._with_constants(first, second) if a.x == b.x else TRUE
+        if {a.x, a.y} == {b.x, b.y} and (a.is_signed == b.is_signed or "eq" in (a.op, b.op)):
+            x, y = self.bdd.variable(first), self.bdd.variable(second)
+            return self.bdd.opposite(self.bdd.both(x, y))
+        return TRUE
+
+    def _with_constants(self, first: int, second: int) -> int:
+        a, b = self.atoms[first], self.atoms[second]
+        is_signed = a.is_signed if b.op == "eq" else b.is_signed
+        if a.op == "lt" == b.op and a.is_signed != b.is_signed:
+            return TRUE
+        if a.op == "eq" or b.op == "eq":
+            a, b = (Atom(atom.op, atom.x, atom.y, is_signed) for atom in (a, b))
+        found = self.widths.range(a.x)
+        least, most = (found.least, found.most) if is_signed else (found.low, found.high)
+        limits = [
+            _signed(atom.y.value) if is_signed else atom.y.value
+            for atom in (a, b)
+            if isinstance(atom.y, Const)
+        ]
+        near = {least, most, *(limit + step for limit in limits for step in (-1, 0, 1))}
+        together = FALSE
+        for truths in sorted({(a.holds(n), b.holds(n)) for n in near if least <= n <= most}):
+            parts = [
+                self.bdd.variable(level) if holds else self.bdd.opposite(self.bdd.variable(level))
+                for level, holds in zip((first, second), truths, strict=True)
+            ]
+            together = self.bdd.either(together, self.bdd.both(*parts))
+        return together
+
+
+def _signed(value: int) -> int:
+    return value - WORD - 1 if value >= HALF else value

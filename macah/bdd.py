@@ -1,0 +1,104 @@
+"""Boolean functions in a canonical form: reduced ordered binary decision diagrams (Bryant 1986).
+
+A function is a number; equal functions are the same number. Each test of a variable leads to two functions of
+later variables. What a diagram is not asked for can be anything (`restrict`, Coudert and Madre 1990).
+"""
+
+from __future__ import annotations
+
+FALSE, TRUE = 0, 1
+_LAST = 1 << 60  # the level of the constants
+
+
+class Bdd:
+    """A set of diagrams that share their parts; variables are numbers from 0, tested in their order."""
+
+    def __init__(self) -> None:
+        self.levels = [_LAST, _LAST]
+        self.lows, self.highs = [FALSE, TRUE], [FALSE, TRUE]
+        self._numbers: dict[tuple[int, int, int], int] = {}
+        self._chosen: dict[tuple[int, int, int], int] = {}
+        self._restricted: dict[tuple[int, int], int] = {}
+        self._supports: dict[int, frozenset[int]] = {FALSE: frozenset(), TRUE: frozenset()}
+
+    def _node(self, level: int, low: int, high: int) -> int:
+        if low == high:
+            return low
+        key = level, low, high
+        if key not in self._numbers:
+            self._numbers[key] = len(self.levels)
+            self.levels.append(level)
+            self.lows.append(low)
+            self.highs.append(high)
+        return self._numbers[key]
+
+    def variable(self, level: int) -> int:
+        """The function that is a variable."""
+        return self._node(level, FALSE, TRUE)
+
+    def choose(self, f: int, g: int, h: int) -> int:
+        """f ? g : h"""
+        if f <= TRUE:
+            return g if f else h
+        if g == h:
+            return g
+        if g == TRUE and h == FALSE:
+            return f
+        key = f, g, h
+        if key not in self._chosen:
+            level = min(self.levels[f], self.levels[g], self.levels[h])
+            low = self.choose(*(self._part(part, level, False) for part in key))
+            high = self.choose(*(self._part(part, level, True) for part in key))
+            self._chosen[key] = self._node(level, low, high)
+        return self._chosen[key]
+
+    def _part(self, f: int, level: int, value: bool) -> int:
+        if self.levels[f] != level:
+            return f
+        return self.highs[f] if value else self.lows[f]
+
+    def both(self, f: int, g: int) -> int:
+        """f and g"""
+        return self.choose(f, g, FALSE)
+
+    def either(self, f: int, g: int) -> int:
+        """f or g"""
+        return self.choose(f, TRUE, g)
+
+    def opposite(self, f: int) -> int:
+        """not f"""
+        return self.choose(f, FALSE, TRUE)
+
+    def implies(self, f: int, g: int) -> bool:
+        """Whether g holds wherever f does."""
+        return self.choose(f, g, TRUE) == TRUE
+
+    def restrict(self, f: int, care: int) -> int:
+        """A function, if possible smaller, that is `f` wherever `care` holds."""
+        if care == TRUE or f <= TRUE:
+            return f
+        if care == FALSE:
+            return FALSE
+        key = f, care
+        if key not in self._restricted:
+            level = self.levels[f]
+            if self.levels[care] < level:
+                found = self.restrict(f, self.either(self.lows[care], self.highs[care]))
+            else:
+                low, high = self._part(care, level, False), self._part(care, level, True)
+                if high == FALSE:
+                    found = self.restrict(self.lows[f], low)
+                elif low == FALSE:
+                    found = self.restrict(self.highs[f], high)
+                else:
+                    parts = self.restrict(self.lows[f], low), self.restrict(self.highs[f], high)
+                    found = self._node(level, *parts)
+            self._restricted[key] = found
+        return self._restricted[key]
+
+    def support(self, f: int) -> frozenset[int]:
+        """The variables that a function depends on."""
+        if f not in self._supports:
+            below = self.support(self.lows[f]) | self.support(self.highs[f])
+            self._supports[f] = below | {self.levels[f]}
+        return self._supports[f]
