@@ -34,6 +34,7 @@ class Compiled:
     """A kernel after each stage."""
 
     site: KernelSite
+    lowered: Kernel
     kernel: Kernel
     dfg: DFG
     mapping: Mapping
@@ -42,16 +43,23 @@ class Compiled:
 
 def fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Kernel]:
     """Lowers and optimises all kernels."""
+    return [kernel for _, kernel in _fronts(program, adpc, options, stages)]
+
+
+def _fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[tuple[Kernel, Kernel]]:
+    """All kernels when they have been lowered, and in their final form."""
     bubbles = {*options.bubbles}
     if not options.no_bubbles and "*" not in {*bubbles, *options.ordered}:
         with stages("find lock-step"):
             bubbles |= lock_step(program) - {*options.ordered}
     options = replace(options, bubbles=tuple(sorted(bubbles)))
-    return [front(program, site, adpc, options, stages) for site in program.kernels]
+    return [_front(program, site, adpc, options, stages) for site in program.kernels]
 
 
-def front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages) -> Kernel:
-    """Lowers and optimises one kernel."""
+def _front(
+    program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages
+) -> tuple[Kernel, Kernel]:
+    """A kernel when it has been lowered, and in its final form."""
 
     def watch(name: str, kernel: Kernel) -> None:
         if name in options.dump_after or "all" in options.dump_after:
@@ -67,20 +75,22 @@ def front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stag
         kernel = replace(kernel, without=frozenset(options.disable), unroll=unroll)
         watch("lower", kernel)
     with stages(f"optimize {site.name}"):
-        return optimize(kernel, watch)
+        return kernel, optimize(kernel, watch)
 
 
 def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
     """Maps all kernels of a program."""
     fabric = fabric_of(options.arch)
-    made = fronts(program, adpc, options, stages)
+    made = _fronts(program, adpc, options, stages)
     return [
-        _back(site, kernel, fabric, options, stages)
-        for site, kernel in zip(program.kernels, made, strict=True)
+        _back(site, lowered, kernel, fabric, options, stages)
+        for site, (lowered, kernel) in zip(program.kernels, made, strict=True)
     ]
 
 
-def _back(site: KernelSite, kernel: Kernel, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
+def _back(
+    site: KernelSite, lowered: Kernel, kernel: Kernel, fabric: Fabric, options: Options, stages: Stages
+) -> Compiled:
     """Maps one kernel and emits its hardware."""
     with stages(f"graph {site.name}"):
         dfg = with_copies(kernel, build_dfg(kernel), fabric)
@@ -90,7 +100,7 @@ def _back(site: KernelSite, kernel: Kernel, fabric: Fabric, options: Options, st
         except DoesNotFit as problem:
             raise _does_not_fit(problem, site, dfg, fabric) from None
     with stages(f"emit {site.name}"):
-        return Compiled(site, kernel, dfg, mapping, emit(mapping))
+        return Compiled(site, lowered, kernel, dfg, mapping, emit(mapping))
 
 
 def fabric_of(name: str) -> Fabric:

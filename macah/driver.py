@@ -27,7 +27,7 @@ from .options import Options
 from .parser import deep_recursion
 from .passes.pipeline import PIPELINE, required
 from .program import Program, read_program
-from .report import report_json, report_text
+from .report import Account, report_json, report_text
 from .show import show_kernel
 from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
@@ -125,7 +125,8 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
 def _report(program: Program, adpc: Adpc, kernels: Sequence[Compiled], as_json: bool) -> str:
     """What became of the kernels."""
     show = report_json if as_json else report_text
-    return show([(k.site.where, k.mapping) for k in kernels], pseudo_constants(program, adpc))
+    accounts = [Account(k.site.where, k.lowered, k.mapping) for k in kernels]
+    return show(accounts, pseudo_constants(program, adpc))
 
 
 def _adpc(program: Program, options: Options) -> Adpc:

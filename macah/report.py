@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
 from typing import Any
 
 from arch.fabric import Kind
@@ -16,10 +16,10 @@ from backend.dfg import DFG, Node, Place, Use
 from backend.mapping import Mapping
 
 from .adpc import PseudoConstant
-from .diagnostic import source_line
-
-# Names that lowering gives to what these statements decide.
-_C_WORDS = frozenset({"if", "for", "while", "do", "switch", "case", "FOR"})
+from .ir import Kernel
+from .source_bound import SourceBound, Step, source_bound
+from .why import Recurrence, Why, why
+from .why_text import change_text, meeting_text, recurrence_text, resource_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +70,41 @@ def count_predicates(dfg: DFG) -> int:
     return len(predicates)
 
 
-def limit(bounds: Bounds) -> str:
-    """Which of the two bounds holds the interval up, in one word; "none" if it could not be smaller."""
-    if bounds.mii == 1:
+@dataclass(frozen=True)
+class Account:
+    """A kernel, what it was when it had been lowered, and what became of it."""
+
+    where: Place
+    lowered: Kernel
+    mapping: Mapping
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        return minimum_interval(self.mapping.dfg, self.mapping.fabric)
+
+    @cached_property
+    def source(self) -> SourceBound:
+        return source_bound(self.lowered, self.mapping.fabric)
+
+    @cached_property
+    def why(self) -> Why:
+        return why(self.mapping.dfg, self.mapping.fabric, self.source.loops)
+
+
+def limit(found: Why) -> str:
+    """What holds the interval up, in one word; "none" if it could not be smaller."""
+    if not found.recurrences and not found.resources:
         return "none"
-    if bounds.resource == bounds.recurrence:
+    if found.recurrences and found.resources:
         return "both"
-    return "recurrence" if bounds.recurrence > bounds.resource else "resources"
+    return "recurrence" if found.recurrences else "resources"
 
 
-def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
+def facts(account: Account) -> dict[str, Any]:
     """One kernel as an object for JSON."""
-    dfg = mapping.dfg
-    bounds = minimum_interval(dfg, mapping.fabric)
-    used = usage(mapping)
+    where, mapping, bounds = account.where, account.mapping, account.bounds
+    dfg, used = mapping.dfg, usage(mapping)
+    change = account.why.change
     return {
         "name": dfg.name,
         "file": where.file,
@@ -93,7 +114,10 @@ def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
         "mii": bounds.mii,
         "resource_mii": bounds.resource,
         "recurrence_mii": bounds.recurrence,
-        "binding": limit(bounds),
+        "source_bound": account.source.interval,
+        "source_resource_bound": account.source.resource,
+        "source_recurrence_bound": account.source.recurrence,
+        "binding": limit(account.why),
         "binding_text": bounds.binding,
         "schedule_length": mapping.length,
         "selects": sum(node.op == "select" for node in dfg.nodes),
@@ -106,17 +130,55 @@ def facts(where: Place, mapping: Mapping) -> dict[str, Any]:
         "memories": used.memories,
         "memory_words": used.words_used,
         "streams": used.streams,
-        "recurrence": [
-            {"operation": dfg.nodes[n].op, "variable": dfg.nodes[n].variable, "line": _line(dfg, n)}
-            for n in bounds.cycle
+        "recurrence": [_operation(dfg.nodes[n]) for n in bounds.cycle],
+        "source_recurrence": [_operation(step) for step in account.source.steps],
+        "recurrences": [_recurrence(found) for found in account.why.recurrences],
+        "resources": [
+            {"kind": r.kind, "name": r.name, "needed": r.needed, "available": r.available}
+            for r in account.why.resources
+        ],
+        "change": None
+        if change is None
+        else {
+            "ii": change.interval,
+            "kinds": [part.kind for part in change.parts],
+            "text": change_text(change),
+        },
+    }
+
+
+def _operation(step: Node | Step) -> dict[str, Any]:
+    place = step.where
+    return {
+        "operation": step.op,
+        "variable": step.variable,
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+    }
+
+
+def _recurrence(found: Recurrence) -> dict[str, Any]:
+    return {
+        "cycles": found.cycles,
+        "distance": found.distance,
+        "operations": [_operation(node) for node in found.nodes],
+        "orders": [
+            {
+                "of": meeting.name,
+                "before": _operation(meeting.before),
+                "after": _operation(meeting.after),
+                "distance": meeting.distance,
+                "text": meeting_text(meeting) if meeting.before.memory is not None else None,
+            }
+            for meeting in found.meetings
         ],
     }
 
 
-def report_json(kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()) -> str:
+def report_json(kernels: Sequence[Account], constants: Sequence[PseudoConstant] = ()) -> str:
     """The report as one JSON object."""
     found = {
-        "kernels": [facts(where, mapping) for where, mapping in kernels],
+        "kernels": [facts(account) for account in kernels],
         "pseudo_constants": [
             {
                 "name": c.name,
@@ -133,9 +195,9 @@ def report_json(kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[Ps
     return json.dumps(found, indent=2) + "\n"
 
 
-def report_text(kernels: Sequence[tuple[Place, Mapping]], constants: Sequence[PseudoConstant] = ()) -> str:
+def report_text(kernels: Sequence[Account], constants: Sequence[PseudoConstant] = ()) -> str:
     """The report for people."""
-    texts = [_kernel_text(where, mapping) for where, mapping in kernels] or ["no kernels\n"]
+    texts = [_kernel_text(account) for account in kernels] or ["no kernels\n"]
     if constants:
         texts.append("".join(f"{_constant_text(c)}\n" for c in constants))
     return "\n".join(texts)
@@ -147,16 +209,21 @@ def _constant_text(c: PseudoConstant) -> str:
     )
 
 
-def _kernel_text(where: Place, mapping: Mapping) -> str:
-    f = facts(where, mapping)
-    bounds = minimum_interval(mapping.dfg, mapping.fabric)
+def _kernel_text(account: Account) -> str:
+    f, where, mapping = facts(account), account.where, account.mapping
     lines = [
         f"kernel {f['name']} ({where.file}:{where.line}) on {mapping.fabric.name}",
         f"  operations           {f['operations']}, of them {f['selects']} selects,"
         f" {f['predicates']} predicates",
         f"  initiation interval  {f['ii']}, lower bound {f['mii']}"
-        f" (resources {f['resource_mii']}, recurrences {f['recurrence_mii']})",
-        f"  bound by             {_binding(mapping, bounds)}",
+        f" (resources {f['resource_mii']}, recurrences {f['recurrence_mii']}),"
+        f" of the source {f['source_bound']}",
+        f"  bound by             {_binding(account)}",
+    ]
+    if account.why.change is not None:
+        advice = change_text(account.why.change)
+        lines.append("  what would help      " + f"\n{'':23}".join(textwrap.wrap(advice, 84)))
+    lines += [
         f"  schedule length      {f['schedule_length']} cycles",
         f"  units                {f['units_used']} of {f['units']}",
         f"  links and registers  {f['registers_used']} of {f['registers']}",
@@ -166,49 +233,13 @@ def _kernel_text(where: Place, mapping: Mapping) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _binding(mapping: Mapping, bounds: Bounds) -> str:
+def _binding(account: Account) -> str:
     """What sets the interval, and for a recurrence its operations with their source lines."""
-    which = limit(bounds)
-    texts = []
-    if which == "none" and mapping.interval == 1:
-        texts.append("nothing: an iteration begins in every cycle")
-    if which in ("resources", "both"):
-        texts.append(f"resources: {bounds.binding}")
-    if which in ("recurrence", "both"):
-        texts.append(f"a recurrence: {_count(len(bounds.cycle), 'operation')}, one after the other")
-    text = f"\n{'':23}and ".join(texts)
-    if which in ("recurrence", "both"):
-        text += "".join(f"\n    {line}" for line in _steps(mapping.dfg, bounds.cycle))
-    if mapping.interval > bounds.mii:
-        above = f"placement and routing, {mapping.interval - bounds.mii} above the lower bound"
-        text += f"\n{'':23}and {above}" if text else above
-    return text
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _steps(dfg: DFG, cycle: Sequence[int]) -> Iterator[str]:
-    """The operations of a cycle, those of one source line together, with the text of that line."""
-    for where, numbers in groupby(cycle, key=lambda number: dfg.nodes[number].where):
-        source = source_line(where) if where else None
-        words = [_step(dfg.nodes[number], source or "") for number in numbers]
-        place = f"{where.file}:{where.line}: " if where else ""
-        yield f"{place}{', '.join(words)}" + (f"  | {' '.join(source.split())}" if source else "")
-
-
-def _step(node: Node, source: str) -> str:
-    """An operation, and the variable that it gives a value, if the source line speaks of it."""
-    name = node.variable
-    named = name and name.partition(".")[0] not in _C_WORDS and _mentions(source, name.partition(".")[0])
-    return f"{node.op} of {name}" if named else node.op
-
-
-def _mentions(source: str, name: str) -> bool:
-    return re.search(rf"\b{re.escape(name)}\b", source) is not None
-
-
-def _line(dfg: DFG, number: int) -> int | None:
-    where = dfg.nodes[number].where
-    return where.line if where else None
+    interval, mii = account.mapping.interval, account.bounds.mii
+    texts = [resource_text(resource) for resource in account.why.resources]
+    for recurrence in account.why.recurrences:
+        first, *rest = recurrence_text(recurrence)
+        texts.append("\n".join([first, *rest]))
+    if interval > mii:
+        texts.append(f"placement and routing, {interval - mii} above the lower bound")
+    return f"\n{'':23}".join(texts) or "nothing: an iteration begins in every cycle"

@@ -12,7 +12,7 @@ from backend.mapping import MapOptions
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
-from macah.report import facts, report_text
+from macah.report import Account, facts, report_text
 from macah.todfg import build_dfg
 
 COUNT = """int f(int n) { int s = 0;
@@ -46,8 +46,11 @@ STREAM = """void f(int stream in, int stream out, int n) {
         (
             STREAM,
             "grid4x4",
-            "both",
-            ["resources: 3 operations on stream in, which has 1 port", "and a recurrence"],
+            "resources",
+            [
+                "resources: 3 operations on stream in, which has 1 port",
+                "what would help      stream 'in' moves",
+            ],
         ),
     ],
 )
@@ -56,9 +59,10 @@ def test_what_binds_is_named(text: str, arch: str, word: str, phrases: list[str]
     source.write_text(text)
     program = read_program(source)
     site = program.kernels[0]
-    graph = build_dfg(optimize(lower(program, site)))
-    mapping = map_kernel(graph, load_fabric(arch), MapOptions(seed=1))
-    assert facts(site.where, mapping)["binding"] == word
-    shown = report_text([(site.where, mapping)])
+    kernel = lower(program, site)
+    mapping = map_kernel(build_dfg(optimize(kernel)), load_fabric(arch), MapOptions(seed=1))
+    account = Account(site.where, kernel, mapping)
+    assert facts(account)["binding"] == word
+    shown = report_text([account])
     for phrase in phrases:
         assert phrase in shown

@@ -1,0 +1,299 @@
+"""How short the interval of a kernel can be at all, from its source: whatever passes make of its loops.
+
+    for (i = 0; i < n; i++) { h[x[i]] = h[x[i]] + 1; }          1 or more: + and a choice between two values
+
+A bound is what cycles of dependences need (`macah/source_graph.py`), each operation at the least that it can
+cost (`macah/source_cost.py`), divided by the iterations of innermost loops around the cycle; and what ports
+and units need for an iteration. No interval is shorter as long as an iteration of an innermost loop is an
+iteration of the flat loop: unrolling changes the loop, and so does leaving iterations empty.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import networkx as nx
+
+from arch.fabric import Fabric
+from arch.ops import OPS
+from backend.bound import Delay
+from backend.dfg import Place, Use
+from macah import ir
+from macah.cycles import tightest
+from macah.dependence import FARTHEST, Distances
+from macah.graph import Before, Value
+from macah.ir import Array, Stream
+from macah.passes.find_sites import find_sites
+from macah.passes.invert_loops import invert_loops
+from macah.passes.pipeline import PIPELINE
+from macah.site import Loop
+from macah.source_cost import Costs
+from macah.source_graph import Effect, SourceGraph, SourceLoop
+
+MOST_ACCESSES = 200
+"""Of more accesses to one array in the source, only neighbours are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operation on a recurrence, and the variable that it gives a value."""
+
+    op: str
+    variable: str | None
+    where: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBound:
+    """The least interval: what recurrences and resources need, and the operations of one that binds.
+
+    `loops` are the places of the loops.
+    """
+
+    recurrence: int
+    resource: int
+    steps: tuple[Step, ...]
+    binding: str
+    loops: tuple[Place, ...]
+
+    @property
+    def interval(self) -> int:
+        """The least interval."""
+        return max(self.recurrence, self.resource)
+
+
+def source_bound(kernel: ir.Kernel, fabric: Fabric) -> SourceBound:
+    """The bound of a kernel as it comes from `lower`."""
+    found = SourceGraph(find_sites(_structured(kernel)))
+    recurrence, cycle = _Recurrences(found, fabric).bound()
+    resource, binding = _resources(found, fabric)
+    places = tuple(loop.where for loop in found.loops if loop.where is not None)
+    return SourceBound(recurrence, resource, cycle, binding, places)
+
+
+def _structured(kernel: ir.Kernel) -> ir.Kernel:
+    """The kernel with loops and branches as they are written, but without calls, jumps and `while`."""
+    for step in PIPELINE:
+        if step.name not in kernel.without:
+            kernel = step.run(kernel)
+        if step.run is invert_loops:
+            break
+    return kernel
+
+
+class _Recurrences:
+    """The arcs of a source graph; joins are numbered behind operations."""
+
+    def __init__(self, source: SourceGraph, fabric: Fabric) -> None:
+        self.source = source
+        self.drafts = source.graph.drafts
+        self.costs = Costs(source, fabric)
+        self.joins = list(source.joins.values())
+        self.number = {variable: len(self.drafts) + k for k, variable in enumerate(source.joins)}
+        self.receive = fabric.latency("recv")
+
+    def bound(self) -> tuple[int, tuple[Step, ...]]:
+        """The least interval of all cycles, and the operations of one that needs it."""
+        arcs = [*self.data(), *self.memory()]
+        arcs += self.control(arcs)
+        best, worst = tightest(arcs)
+        return best, tuple(self.step(n) for n in worst if n < len(self.drafts))
+
+    def step(self, number: int) -> Step:
+        draft = self.drafts[number]
+        return Step(draft.op, draft.variable, draft.where)
+
+    def numbered(self, value: Value) -> int | None:
+        match value:
+            case Use(node):
+                return node
+            case Before(variable):
+                return self.number.get(variable)
+            case _:
+                return None
+
+    def data(self) -> Iterator[Delay]:
+        for node, draft in enumerate(self.drafts):
+            if draft.op == "store":
+                continue
+            for position, value in enumerate(draft.operands):
+                source = self.numbered(value)
+                if source is not None:
+                    yield Delay(source, node, 0, self.costs.arc(node, position))
+        for place, join in enumerate(self.joins):
+            for value, distance in join.sources:
+                source = self.numbered(value)
+                if source is not None:
+                    yield Delay(source, len(self.drafts) + place, distance, 0)
+
+    def starts(self, loop: SourceLoop) -> list[int]:
+        """The joins of a loop."""
+        known = {id(join): len(self.drafts) + place for place, join in enumerate(self.joins)}
+        return [known[id(join)] for join in loop.joins]
+
+    # --- Memories
+
+    def memory(self) -> Iterator[Delay]:
+        """From what is stored to the loads that may find it: through registers, so without memory."""
+        accesses: dict[Array, list[Effect]] = {}
+        for effect in self.source.effects:
+            if isinstance(effect.what, Array) and effect.what in self.source.stored:
+                accesses.setdefault(effect.what, []).append(effect)
+        distances = Distances()
+        for effects in accesses.values():
+            near = len(effects) > MOST_ACCESSES
+            for place, store in enumerate(effects):
+                if not store.sends:
+                    continue
+                stored = self.numbered(store.value)
+                for load in effects[max(0, place - 8) : place + 8] if near else effects:
+                    if not load.sends and stored is not None:
+                        yield from self.forwarded(store, stored, load, distances)
+
+    def forwarded(self, store: Effect, stored: int, load: Effect, distances: Distances) -> Iterator[Delay]:
+        if store.site is None or load.site is None:
+            distance: int | None = 1 if load.order < store.order else 0
+        else:
+            distance = distances.least(store.site, load.site)
+        if distance is None or distance >= FARTHEST:
+            return
+        yield Delay(stored, load.node, distance, 0 if _constant_apart(store, load) else 1)
+
+    # --- Control
+
+    def control(self, arcs: list[Delay]) -> Iterator[Delay]:
+        """What the tests of loops decide: whose turn it is, and whether something is received."""
+        ahead = _Ahead(self, arcs)
+        tests = {}
+        for loop in self.source.loops:
+            test = self.numbered(loop.condition)
+            if test is not None and not ahead.holds(test, self.starts(loop)):
+                tests[id(loop)] = test
+        for loop in self.source.loops:
+            if id(loop) in tests:
+                for outer in loop.chain() if loop.parent else []:
+                    for join in outer.joins:
+                        # What follows is begun before the test is known, for either outcome.
+                        target = self.numbered(join.sources[-1][0])
+                        if target is not None:
+                            yield Delay(tests[id(loop)], target, 1, 1)
+        for effect in self.source.effects:
+            if self.drafts[effect.node].op in ("recv", "ended"):
+                for guard in effect.guards:
+                    source = self.numbered(guard)
+                    if source is not None:
+                        yield Delay(source, effect.node, 0, self.receive)
+                for loop, distance in _tests_before(effect):
+                    if id(loop) in tests:
+                        yield Delay(tests[id(loop)], effect.node, distance, self.receive)
+
+
+def _tests_before(effect: Effect) -> Iterator[tuple[SourceLoop, int]]:
+    """The tests that say whether an effect takes place, and how many iterations before."""
+    chain = effect.loop.chain() if effect.loop is not None else []
+    for outer in chain:
+        yield outer, 1
+        for inner in outer.inner:
+            if inner not in chain:
+                yield inner, 0 if inner.order < effect.order and outer is effect.loop else 1
+
+
+def _constant_apart(store: Effect, load: Effect) -> bool:
+    """True if the distance between two accesses is always the same, so that no addresses are compared."""
+    if store.site is None or load.site is None:
+        return False
+    terms = frozenset(store.site.address.terms)
+    counted = all(isinstance(unknown, Loop) for unknown, _ in terms)
+    return counted and terms == frozenset(load.site.address.terms)
+
+
+class _Ahead:
+    """Which values can be computed ahead: counters and what follows from them, loads of constant data."""
+
+    def __init__(self, found: _Recurrences, arcs: Iterable[Delay]) -> None:
+        drafts = found.drafts
+        self.graph: nx.DiGraph[int] = nx.DiGraph()
+        self.graph.add_nodes_from(range(len(drafts) + len(found.joins)))
+        self.graph.add_edges_from((arc.source, arc.target) for arc in arcs)
+        self.slow: set[int] = set()
+        self.loads = {n for n, draft in enumerate(drafts) if draft.op == "load"}
+        stored = {e.node for e in found.source.effects if e.what in found.source.stored}
+        for component in nx.strongly_connected_components(self.graph):
+            members = [n for n in component if n < len(drafts)]
+            ops = {drafts[n].op for n in members}
+            cyclic = len(component) > 1 or any(self.graph.has_edge(n, n) for n in component)
+            effects = any(not OPS[op].pure and op != "load" for op in ops) or not stored.isdisjoint(members)
+            counts = ops <= {"add", "sub", "mov", "sext8", "sext16", "zext8", "zext16"}
+            if effects or cyclic and not counts and self._entered(component):
+                self.slow |= component
+        self.slow |= {n for s in list(self.slow) for n in nx.descendants(self.graph, s)}
+
+    def _entered(self, component: set[int]) -> bool:
+        """True if something comes into a cycle that is not the same all through the kernel."""
+        return any(p not in component for n in component for p in self.graph.predecessors(n))
+
+    def holds(self, test: int, starts: Iterable[int]) -> bool:
+        """True if the test of a loop can be told when the loop is entered; `starts` are the loop's joins."""
+        if test in self.slow:
+            return False
+        inside = set[int]().union(*(nx.descendants(self.graph, n) for n in starts))
+        return self.loads.isdisjoint(inside & (nx.ancestors(self.graph, test) | {test}))
+
+
+# --- Resources
+
+
+def _resources(source: SourceGraph, fabric: Fabric) -> tuple[int, str]:
+    """What the ports of streams and memories need for an iteration, and which needs most."""
+    best, why = 1, "nothing"
+    ports = max((len(memory.ports) for memory in fabric.memories), default=1)
+    for what, needed in _demands(source).items():
+        each = ports if isinstance(what[0], Array) else 1
+        if -(-needed // each) > best:
+            best = -(-needed // each)
+            kind = "stream" if isinstance(what[0], Stream) else "array"
+            why = f"{needed} operations on {kind} {what[0].name}"
+    return best, why
+
+
+def _demands(source: SourceGraph) -> dict[tuple[Stream | Array, bool], int]:
+    """Operations for each end of a stream, and stores of each array at places that nothing is known of."""
+    found: dict[tuple[Stream | Array, bool], int] = {}
+    total: dict[int, Counter[tuple[Stream | Array, bool]]] = {}
+    outside = [effect for effect in source.effects if effect.loop is None]
+    for loop in reversed(source.loops):  # inner ones first
+        mine = _worst_path([e for e in loop.effects if _counts(e)])
+        for inner in loop.inner:
+            for what, count in total[id(inner)].items():
+                mine[what] += count * inner.fewest
+        total[id(loop)] = mine
+        for what, count in mine.items():
+            found[what] = max(found.get(what, 0), -(-count // loop.length))
+    for what, count in _worst_path([e for e in outside if _counts(e)]).items():
+        found[what] = max(found.get(what, 0), count if not source.loops else 1)
+    return found
+
+
+def _counts(effect: Effect) -> bool:
+    return isinstance(effect.what, Stream) or effect.sends and (effect.site is None)
+
+
+def _worst_path(effects: list[Effect]) -> Counter[tuple[Stream | Array, bool]]:
+    """Operations of each kind on a path through a body that has the most of them."""
+    counts: Counter[tuple[Stream | Array, bool]] = Counter()
+    for what in dict.fromkeys((e.what, e.sends) for e in effects):
+        guards = [e.guards for e in effects if (e.what, e.sends) == what]
+        counts[what] = _most(guards)
+    return counts
+
+
+def _most(guards: list[tuple[Value, ...]], depth: int = 0) -> int:
+    """Of operations under conditions, how many can be under conditions that all hold, at most."""
+    here = sum(len(guard) == depth for guard in guards)
+    groups: dict[Value, list[tuple[Value, ...]]] = {}
+    for guard in guards:
+        if len(guard) > depth:
+            groups.setdefault(guard[depth], []).append(guard)
+    return here + max((_most(group, depth + 1) for group in groups.values()), default=0)

@@ -1,0 +1,285 @@
+"""The dependences of a kernel as its source has them, before loops are fused and flattened.
+
+    for (i = 0; i < n; i++) { x <? in; while (x > 1) x = x / 2; }          inner loop:  x -> div -> x
+                                                                           its test:    div -> > -> x <? in
+
+Every loop is executed once on symbols (`macah.graph` folds). A variable that a loop changes is a join at the
+start of its iterations, of what it was before the loop and what it is at the end of an iteration. Distances
+count iterations of innermost loops: an iteration of an outer loop has as many as the loops in it run at
+least. What a test of a loop decides, an arc says: which of both a join takes, and whether a receive takes
+place, unless the test can be told ahead. A load depends on stores that it may meet.
+
+`macah/source_cost.py` says how few cycles an arc takes, `macah/source_bound.py` what follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backend.dfg import Const, Place, Use
+from macah import ir
+from macah.evolution import Forms
+from macah.fold import predicates
+from macah.graph import ONE, ZERO, Before, Draft, Graph, Value
+from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
+from macah.site import Loop, Site
+from macah.trips import conjuncts, find_counters, limit
+from macah.walk import arrays_written, children, statements, targets
+
+
+@dataclass(slots=True, eq=False)
+class Join:
+    """A value that comes from one of several places: `(value, distance)`, without an operation."""
+
+    name: str
+    where: Place | None
+    sources: list[tuple[Value, int]] = field(default_factory=list)
+    loop: SourceLoop | None = None  # whose test chooses
+
+
+@dataclass(slots=True, eq=False)
+class SourceLoop:
+    """A loop of the source. One of its iterations is at least `length` iterations of innermost loops."""
+
+    where: Place | None
+    parent: SourceLoop | None
+    order: int
+    fewest: int = 1
+    length: int = 1
+    condition: Value = ZERO
+    inner: list[SourceLoop] = field(default_factory=list)
+    joins: list[Join] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+
+    def chain(self) -> list[SourceLoop]:
+        """This loop and those around it."""
+        return [self, *(self.parent.chain() if self.parent else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An access to a stream or an array, under conditions that must all hold."""
+
+    node: int
+    order: int
+    what: Stream | Array
+    sends: bool
+    guards: tuple[Value, ...]
+    loop: SourceLoop | None
+    site: Site | None = None
+    value: Value = ZERO  # that a store stores
+
+
+class SourceGraph:
+    """The dependences of a kernel after `find_sites`."""
+
+    def __init__(self, kernel: ir.Kernel) -> None:
+        self.kernel = kernel
+        self.logical = predicates(kernel)
+        self.graph = Graph(self.logical)
+        self.joins: dict[Variable, Join] = {}
+        self.loops: list[SourceLoop] = []
+        self.effects: list[Effect] = []
+        self.stored = arrays_written(kernel.body)
+        self.values: dict[Variable, Value] = {}
+        self.guards: list[Value] = []
+        self.loop: SourceLoop | None = None
+        self.where: Place | None = None
+        self.forms = Forms(self.stored)
+        self.versions: dict[Array, int] = {}
+        self.memories: dict[Array, int] = {}
+        self.body(kernel.body)
+
+    # --- Values
+
+    def read(self, variable: Variable) -> Value:
+        return self.values.get(variable, Before(variable))
+
+    def value(self, expr: Expr) -> Value:
+        done: dict[int, Value] = {}
+
+        def visit(inner: Expr) -> Value:
+            if id(inner) not in done:
+                done[id(inner)] = self._evaluate(inner, [visit(arg) for arg in children(inner)])
+            return done[id(inner)]
+
+        return visit(expr)
+
+    def _evaluate(self, expr: Expr, args: list[Value]) -> Value:
+        match expr:
+            case ir.Const(value):
+                return Const(value)
+            case Read(variable):
+                return self.read(variable)
+            case Apply(op):
+                return self.graph.pure(op, *args, where=self.where)
+            case Load(array, _, site):
+                return self.load(array, args, site)
+
+    def load(self, array: Array, index: list[Value], site: Site | None) -> Value:
+        address = self.address(array, index)
+        draft = Draft("load", (address,), memory=self.memory(array), where=self.where, variable=array.name)
+        count = len(self.graph.drafts)
+        use = self.graph.shared(draft, self.versions.get(array, 0))
+        if use.node >= count:
+            self.effect(use.node, array, False, site)
+        return use
+
+    def address(self, array: Array, index: list[Value]) -> Value:
+        total: Value = ZERO
+        stride = 1
+        for value, extent in zip(reversed(index), reversed(array.shape), strict=True):
+            part = self.graph.pure("mul", value, Const(stride), where=self.where)
+            total = self.graph.pure("add", total, part, where=self.where)
+            stride *= extent
+        return total
+
+    def memory(self, array: Array) -> int:
+        return self.memories.setdefault(array, len(self.memories))
+
+    def predicate(self, expr: Expr) -> Value:
+        return self.graph.pure("ne", self.value(expr), ZERO, where=self.where)
+
+    def join(self, variable: Variable, *sources: tuple[Value, int]) -> Before:
+        """A new value that is one of others."""
+        made = Variable(variable.name, variable.bits, variable.where)
+        if variable in self.logical:
+            self.graph.predicates.add(made)
+        self.joins[made] = Join(variable.name, self.where, list(sources))
+        return Before(made)
+
+    # --- Statements
+
+    def body(self, body: Body) -> None:
+        for stmt in body:
+            self.where = stmt.where
+            self.statement(stmt)
+
+    def statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case ir.Assign(variable, value):
+                self.values[variable] = result = self.value(value)
+                self.graph.name(result, variable.name)
+                self.forms.known[variable] = self.forms.of(value)
+                return
+            case ir.If():
+                self.branch(stmt)
+                return
+            case ir.DoWhile():
+                self.repeat(stmt)
+                return
+            case ir.Store(array, index, value):
+                address = self.address(array, [self.value(i) for i in index])
+                stored = self.value(value)
+                draft = Draft("store", (address, stored), memory=self.memory(array), where=self.where)
+                draft.variable = array.name
+                self.effect(self.graph.add(draft), array, True, stmt.site, stored)
+                self.versions[array] = self.versions.get(array, 0) + 1
+            case ir.Receive(stream, _, variables, worked):
+                self.receive(stream, variables, worked)
+            case ir.Send(stream, _, values, worked):
+                for value in values:
+                    use = self.on_stream("send", stream, stream.name, self.value(value))
+                if worked is not None:
+                    self.values[worked] = Use(use)
+            case ir.Ended(stream, _, target):
+                self.values[target] = Use(self.on_stream("ended", stream, target.name))
+            case _:
+                pass
+        self.forms.forget(targets(stmt))
+
+    def receive(self, stream: Stream, variables: tuple[Variable, ...], worked: Variable | None) -> None:
+        for variable in variables:
+            self.values[variable] = Use(self.on_stream("recv", stream, variable.name))
+        if worked is not None and variables:
+            self.values[worked] = self.values[variables[0]]
+
+    def on_stream(self, op: str, stream: Stream, name: str, *values: Value) -> int:
+        node = self.graph.add(Draft(op, values, where=self.where, variable=name))
+        self.effect(node, stream, op == "send")
+        return node
+
+    def effect(
+        self, node: int, what: Stream | Array, sends: bool, site: Site | None = None, value: Value = ZERO
+    ) -> None:
+        made = Effect(node, len(self.effects), what, sends, tuple(self.guards), self.loop, site, value)
+        self.effects.append(made)
+        if self.loop is not None:
+            self.loop.effects.append(made)
+
+    def branch(self, stmt: ir.If) -> None:
+        condition = self.predicate(stmt.condition)
+        changed = _changed((*stmt.then, *stmt.orelse))
+        before = {v: self.read(v) for v in changed}
+        known = self.forms.some(changed)
+        self.under(condition, stmt.then)
+        then = {v: self.read(v) for v in changed}
+        after = self.forms.some(changed)
+        self.values.update(before)
+        self.forms.known.update(known)
+        self.under(self.graph.pure("xor", condition, ONE, where=stmt.where), stmt.orelse)
+        self.forms.join(after)
+        self.where = stmt.where
+        for v in changed:
+            chosen = self.graph.pure("select", condition, then[v], self.read(v), where=stmt.where)
+            self.graph.name(chosen, v.name)
+            self.values[v] = chosen
+
+    def under(self, condition: Value, body: Body) -> None:
+        """Execute a body where a condition holds."""
+        self.guards.append(condition)
+        if condition != ZERO:
+            self.body(body)
+        self.guards.pop()
+
+    # --- Loops
+
+    def repeat(self, stmt: ir.DoWhile) -> None:
+        guard = self.predicate(stmt.guard)
+        if guard == ZERO:
+            return
+        changed = _changed(stmt.body)
+        before = {v: self.read(v) for v in changed}
+        known = self.forms.some(changed)
+        if stmt.condition == ir.FALSE:
+            self.under(guard, stmt.body)
+            if guard != ONE:
+                self.forms.join(known)
+        else:
+            self.iterate(stmt, guard, changed, before)
+            self.where = stmt.where
+        if guard != ONE:
+            for v in changed:
+                self.values[v] = self.join(v, (self.read(v), 0), (before[v], 0))
+
+    def iterate(
+        self, stmt: ir.DoWhile, guard: Value, changed: list[Variable], before: dict[Variable, Value]
+    ) -> None:
+        outer, loop, trips = self.loop, SourceLoop(stmt.where, self.loop, len(self.effects)), Loop()
+        self.loops.append(loop)
+        if outer is not None:
+            outer.inner.append(loop)
+        known, counters = self.forms.some(changed), find_counters(stmt, changed)
+        self.forms.loops.append(trips)
+        self.forms.enter(trips, counters, changed)
+        limit(trips, conjuncts(stmt.condition), self.forms.at_end(trips, counters), self.forms)
+        starts = {v: self.join(v, (before[v], 0)) for v in changed}
+        self.values.update(starts)
+        self.loop = loop
+        self.under(guard, stmt.body)
+        self.where = stmt.where
+        loop.condition = self.predicate(stmt.condition)
+        self.loop = outer
+        loop.fewest = trips.fewest
+        loop.length = max(1, sum(inner.fewest * inner.length for inner in loop.inner))
+        for v in changed:
+            join = self.joins[starts[v].variable]
+            join.sources.append((self.read(v), loop.length))
+            join.loop = loop
+            loop.joins.append(join)
+        self.forms.loops.pop()
+        self.forms.leave(trips, counters, changed, known, guard == ONE)
+
+
+def _changed(body: Body) -> list[Variable]:
+    return list(dict.fromkeys(variable for stmt in statements(body) for variable in targets(stmt)))

@@ -1,0 +1,174 @@
+"""What limits a kernel, in the words of who wrote it: `macah.why` as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from arch.ops import OPS
+from backend.dfg import Node, Place
+
+from .diagnostic import source_line
+from .why import Change, Meeting, Part, Recurrence, Resource
+
+# Names that lowering gives to what these statements decide.
+_C_WORDS = frozenset({"if", "for", "while", "do", "switch", "case", "FOR"})
+_LONG = {
+    "div": ("division", "divide by a constant, or multiply by a reciprocal"),
+    "mul": ("multiplication", "keep it off what the next iteration waits for"),
+    "mem": ("load", "keep what it loads in a variable, or make the index known earlier"),
+}
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def recurrence_text(recurrence: Recurrence) -> Iterator[str]:
+    """What a recurrence needs, and a line for each of the source's lines on it."""
+    time = f"{count(recurrence.cycles, 'cycle')} in {_iterations(recurrence.distance)}"
+    number = count(len(recurrence.nodes), "operation")
+    yield f"a recurrence: {number}, one after the other, {time}"
+    yield from (f"    {line}" for line in steps(recurrence.nodes))
+    for text in dict.fromkeys(meeting_text(m) for m in recurrence.meetings if m.before.memory is not None):
+        yield f"    where {text}"
+
+
+def resource_text(resource: Resource) -> str:
+    """What a resource is asked for."""
+    if resource.kind == "units":
+        return f"resources: {resource.name}"
+    name, needed = f"{resource.kind} {resource.name}", count(resource.needed, "operation")
+    whose = "which has" if resource.kind == "stream" else "whose memory has"
+    return f"resources: {needed} on {name}, {whose} {count(resource.available, 'port')}"
+
+
+def meeting_text(meeting: Meeting) -> str:
+    """`a[j + 1]` is stored (line 16) before `a[j]` is loaded (line 13) in the next iteration, ..."""
+    when = (
+        ("", " in the next iteration")[meeting.distance]
+        if meeting.distance < 2
+        else (f" {_iterations(meeting.distance)} later")
+    )
+    before, after = (
+        f"{_element(meeting, node)} is {'stored' if node.op == 'store' else 'loaded'}{_at(node.where)}"
+        for node in (meeting.before, meeting.after)
+    )
+    return f"{before} before {after}{when}, as both may be the same element"
+
+
+def change_text(change: Change) -> str:
+    """The cheapest change, as advice."""
+    parts = "; and ".join(dict.fromkeys(_advice(part) for part in change.parts))
+    return f"{parts}. The interval could be {change.interval} then"
+
+
+def _advice(part: Part) -> str:
+    if part.resource is not None:
+        return _relief(part.resource)
+    if part.meeting is not None:
+        m = part.meeting
+        names = " and ".join(dict.fromkeys((_access(m, m.before), _access(m, m.after))))
+        return (
+            f"array '{m.name}' is {names}, and the compiler cannot tell that these are different elements:"
+            " if they never meet, use two arrays; if they do, keep the element in a variable"
+        )
+    assert part.node is not None
+    where = _at(part.node.where)
+    match part.kind:
+        case "test":
+            return (
+                f"the loop's test{where} waits for what the iteration computes:"
+                " count iterations that are known beforehand, or test what is known earlier"
+            )
+        case "carried":
+            return (
+                f"'{_plain(part.node.variable)}'{where} is computed from what it was in the iteration before:"
+                " do less between the two, or take turns with several independent ones"
+            )
+        case _:
+            return _shorter(part.node)
+
+
+def _relief(resource: Resource) -> str:
+    needed = f"{_number(resource.needed)} times in an iteration"
+    match resource.kind:
+        case "stream":
+            return (
+                f"stream '{resource.name}' moves {count(resource.needed, 'word')} in an iteration, one in a"
+                " cycle: pack narrow members into one word, or use another stream"
+            )
+        case "array":
+            return (
+                f"array '{resource.name}' is accessed {needed}, and its memory has"
+                f" {count(resource.available, 'port')}: keep elements in variables, or split the array"
+            )
+        case _:
+            return f"{resource.name}: choose a larger accelerator with --arch"
+
+
+def _shorter(node: Node) -> str:
+    name, advice = _LONG[OPS[node.op].latency_class]
+    return f"the {name}{_at(node.where)} is on the way from one iteration to the next: {advice}"
+
+
+def _access(meeting: Meeting, node: Node) -> str:
+    return f"{'written' if node.op == 'store' else 'read'} as {_element(meeting, node)}{_at(node.where)}"
+
+
+def _element(meeting: Meeting, node: Node) -> str:
+    """The access as its source line has it."""
+    found = list(_subscripts(meeting.name, source_line(node.where) or "")) if node.where else []
+    written = [text for text, stored in found if stored == (node.op == "store")] or [t for t, _ in found]
+    return f"'{written[0]}'" if written else f"'{meeting.name}'"
+
+
+def _subscripts(name: str, line: str) -> Iterator[tuple[str, bool]]:
+    """The elements of an array that a line mentions, and whether it assigns them."""
+    for found in re.finditer(rf"\b{re.escape(name.partition('.')[0])}\s*\[", line):
+        end, depth = found.end(), 1
+        while end < len(line) and (depth or line[end] == "["):
+            depth += {"[": 1, "]": -1}.get(line[end], 0)
+            end += 1
+        rest = line[end:].lstrip()
+        stored = re.match(r"([-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--", rest) is not None
+        yield line[found.start() : end], stored
+
+
+def steps(nodes: Iterable[Node]) -> Iterator[str]:
+    """Operations in order, those of one source line together, with the text of that line."""
+    for where, same in groupby(nodes, key=lambda node: node.where):
+        source = source_line(where) if where else None
+        words = [_step(node, source or "") for node in same]
+        place = f"{where.file}:{where.line}: " if where else ""
+        yield f"{place}{', '.join(words)}" + (f"  | {' '.join(source.split())}" if source else "")
+
+
+def _step(node: Node, source: str) -> str:
+    """An operation, and the variable that it gives a value, if the source line speaks of it."""
+    name = node.variable
+    named = name and name.partition(".")[0] not in _C_WORDS and _mentions(source, name.partition(".")[0])
+    return f"{node.op} of {name}" if named else node.op
+
+
+def _mentions(source: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", source) is not None
+
+
+def count(number: int, what: str) -> str:
+    """`1 port`, `2 ports`."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _number(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def _iterations(number: int) -> str:
+    return "each iteration" if number == 1 else count(number, "iteration")
+
+
+def _plain(name: str | None) -> str:
+    return name or "a value"
+
+
+def _at(where: Place | None) -> str:
+    return f" (line {where.line})" if where is not None else ""

@@ -1,0 +1,81 @@
+"""The bound of the source: what it is for loops in textbooks, and never above what passes reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from program_generator import program as random_program
+
+from arch.describe import load_fabric
+from backend.bound import minimum_interval
+from backend.mapping import DoesNotFit
+from macah.choose import choose
+from macah.lower import lower
+from macah.passes.pipeline import optimize
+from macah.program import read_program
+from macah.source_bound import source_bound
+from macah.todfg import build_dfg
+
+FABRIC = load_fabric("grid8x8")
+BENCHMARKS = sorted((Path(__file__).parents[2] / "benchmarks" / "kernels").glob("*.macah"))
+HEAD = "int f(int stream in, int stream out, int a[64], int h[64], int n, int x, int y) { kernel {"
+
+
+@pytest.mark.parametrize(
+    ("body", "interval"),
+    [
+        ("for (int i = 0; i < n; i++) x += a[i] + i;", 1),
+        ("for (int i = 0; i < n; i++) x = x + a[i] - y + i;", 1),  # one addition comes last
+        ("for (int i = 0; i < n; i++) if (a[i] > 3) x += a[i];", 1),  # of a choice
+        ("for (int i = 0; i < n; i++) x = x < a[i] ? a[i] : x;", 1),  # a maximum
+        ("for (int i = 0; i < n; i++) x = x * a[i];", 2),
+        ("for (int i = 0; i < n; i++) x = x * y + a[i];", 2),
+        ("for (int i = 0; i < n; i++) x = (x * y >> 3) + a[i];", 4),
+        ("for (int i = 0; i < n; i++) x = a[x & 63];", 3),
+        ("for (int i = 0; i < n; i++) x = 1000 / (x + 3);", 9),
+        ("for (int i = 0; i < n; i++) h[a[i] & 63] += 1;", 2),  # a choice of what was stored, and +
+        ("for (int i = 1; i < n; i++) h[i] = h[i - 1] * a[i];", 2),  # through a register
+        ("for (int i = 0; i < 60; i++) h[i + 1] = a[i] / (h[i] + 1);", 9),
+        ("for (int i = 4; i < n; i++) h[i] = h[i - 4] / 2 * a[i];", 2),
+        ("for (int i = 0; i < 30; i++) h[2 * i] = h[2 * i + 1] / (a[i] + 1);", 1),  # they never meet
+        ("for (int i = 0; i < n; i++) { int p, q; p <? in; q <? in; out <! p * q; }", 2),
+        ("for (int i = 0; i < n; i++) { int p; if (i & 1) p <? in; else p <? in; out <! p; }", 1),
+        ("for (int i = 0; i < n; i++) { for (int j = 0; j < 8; j++) x += a[j]; x = x / 3; }", 1),
+        ("for (int i = 0; i < n; i++) { for (int j = 0; j < 2; j++) x += a[j]; x = y / x; }", 5),
+        ("while (x != 0) x <? in;", 2),  # the next one is received only then
+    ],
+)
+def test_the_bound_of_a_loop(body: str, interval: int, tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(f"{HEAD} {body} }} return x; }}\n")
+    program = read_program(source)
+    assert source_bound(lower(program, program.kernels[0]), FABRIC).interval == interval
+
+
+def _bounds(source: Path) -> list[tuple[int, int]]:
+    """Of each kernel, the bounds of its source and of its graph."""
+    program, found = read_program(source), []
+    adpc = choose(program, {}, FABRIC)
+    for site in program.kernels:
+        kernel = lower(program, site, adpc)
+        try:
+            reached = minimum_interval(build_dfg(optimize(kernel)), FABRIC).mii
+        except DoesNotFit:
+            continue
+        found.append((source_bound(kernel, FABRIC).interval, reached))
+    return found
+
+
+@pytest.mark.parametrize("source", BENCHMARKS, ids=lambda source: source.stem)
+def test_no_benchmark_is_faster_than_its_bound(source: Path) -> None:
+    for bound, reached in _bounds(source):
+        assert bound <= reached
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_random_program_is_faster_than_its_bound(seed: int, tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(random_program(seed))
+    for bound, reached in _bounds(source):
+        assert bound <= reached
