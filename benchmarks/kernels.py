@@ -54,7 +54,10 @@ class Row:
         )
 
 
-TITLE = f"{'kernel':16} {'ops':>9} {'selects':>7} {'preds':>7} {'II':>4} {'MII':>4} {'bound':>5}  {'cycles':>8} {'same':>5}"
+TITLE = (
+    f"{'kernel':16} {'ops':>9} {'selects':>7} {'preds':>7} {'II':>4} {'MII':>4} {'bound':>5} "
+    f" {'cycles':>8} {'same':>5}"
+)
 
 
 def measure(source: Path, arch: str) -> Row:
