@@ -23,7 +23,7 @@ from macah.fold import predicates
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Value
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.site import Loop, Site
-from macah.trips import conjuncts, find_counters, limit
+from macah.trips import find_counters, limit
 from macah.walk import arrays_written, children, statements, targets
 
 
@@ -262,7 +262,7 @@ class SourceGraph:
         known, counters = self.forms.some(changed), find_counters(stmt, changed)
         self.forms.loops.append(trips)
         self.forms.enter(trips, counters, changed)
-        limit(trips, conjuncts(stmt.condition), self.forms.at_end(trips, counters), self.forms)
+        limit(trips, stmt, self.forms.at_end(trips, counters), self.forms)
         starts = {v: self.join(v, (before[v], 0)) for v in changed}
         self.values.update(starts)
         self.loop = loop

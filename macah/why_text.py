@@ -81,7 +81,7 @@ def _advice(part: Part) -> str:
             )
         case "carried":
             return (
-                f"'{_plain(part.node.variable)}'{where} is computed from what it was in the iteration before:"
+                f"{_plain(part.node)}{where} is computed from what it was in the iteration before:"
                 " do less between the two, or take turns with several independent ones"
             )
         case _:
@@ -166,8 +166,10 @@ def _iterations(number: int) -> str:
     return "each iteration" if number == 1 else count(number, "iteration")
 
 
-def _plain(name: str | None) -> str:
-    return name or "a value"
+def _plain(node: Node) -> str:
+    name = (node.variable or "").partition(".")[0]
+    source = source_line(node.where) if node.where else None
+    return f"'{node.variable}'" if name and (source is None or _mentions(source, name)) else "a value"
 
 
 def _at(where: Place | None) -> str:
