@@ -12,7 +12,6 @@ from macah import ir
 
 OPTIONAL = {
     "scalarize_arrays": "arrays with constant indices become scalars or banks",
-    "simplify": "constants, copies and dead code go before the graph is made",
     "copies": "tables that are only read are in several memories, where their ports bind",
     "complete_stores": "conditional stores over known values happen always, with the value chosen",
     "forward": "values on their way to memory are handed on to loads that would wait for them",
