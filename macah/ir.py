@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Place
 from backend.dfg import Word as Word
+from macah.room import Room as Room
 from macah.site import Site
 
 
@@ -486,6 +487,7 @@ class Kernel:
     `ordered`: operations on different streams keep their order as well, as seen from outside. `bubbles`:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
     done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
+    `room`: the memories over which arrays may be spread.
     """
 
     name: str
@@ -497,4 +499,5 @@ class Kernel:
     statics: tuple[Static, ...] = ()
     without: frozenset[str] = frozenset()
     unroll: tuple[tuple[Place, int], ...] = ()
+    room: Room | None = None
     bubbles: bool = False

@@ -12,6 +12,7 @@ from macah import ir
 
 OPTIONAL = {
     "scalarize_arrays": "arrays with constant indices become scalars or banks",
+    "bank_arrays": "arrays whose memory has too few ports are spread over several",
     "copies": "tables that are only read are in several memories, where their ports bind",
     "complete_stores": "conditional stores over known values happen always, with the value chosen",
     "forward": "values on their way to memory are handed on to loads that would wait for them",

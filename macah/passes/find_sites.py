@@ -23,11 +23,11 @@ def find_sites(kernel: ir.Kernel) -> ir.Kernel:
     stored = arrays_written(kernel.body)
     if not stored:
         return kernel
-    body, _ = _Finder(stored).body(kernel.body)
+    body, _ = Finder(stored).body(kernel.body)
     return replace(kernel, body=body)
 
 
-class _Finder:
+class Finder:
     """Walks in program order; `forms` are what the variables are as affine forms."""
 
     def __init__(self, stored: set[Array]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from macah import ir
 from macah.check import check_kernel
 from macah.optional import OPTIONAL
+from macah.passes.bank_arrays import bank_arrays
 from macah.passes.bubbles import bubbles
 from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
@@ -52,6 +53,7 @@ PIPELINE = (
     Pass(simplify, removes=(ir.Forget,)),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
+    Pass(bank_arrays),
     Pass(find_sites),
     Pass(fuse_loops),
     Pass(convert_ifs, removes=(ir.If,)),

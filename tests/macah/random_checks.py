@@ -113,7 +113,10 @@ def check(
     unroll: int = 1,
     bubbles: bool = False,
 ) -> Failure | None:
-    """The first stage that does something else than gcc. Errors: Unfit. All loops get `unroll` copies."""
+    """The first stage that does something else than gcc. Errors: Unfit.
+
+    With `unroll` all loops get so many copies of their bodies, and arrays are spread over many memories.
+    """
     path = directory / "random.macah"
     path.write_text(text)
     stage = "read"
@@ -123,7 +126,8 @@ def check(
         lowered = [lower(program, site) for site in program.kernels]
         kernels = [replace(kernel, without=without, bubbles=bubbles) for kernel in lowered]
         if unroll > 1:
-            kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k))) for k in kernels]
+            room = ir.Room(memories=1000, ports=1, interval=1)
+            kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k)), room=room) for k in kernels]
         made = reference(text, kernels, directory, flags)
         runs = executions(made.recorded, kernels)
         for kernel in kernels:

@@ -22,6 +22,7 @@ from sim.simulate import SimRun, simulate
 MOST_EXECUTIONS = 6
 MOST_SHUFFLED = 100_000  # operations
 FLOATS = ("float", "double")
+_BANKED = re.compile(r"\((\d+) \* (\d+) \+ (\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,10 @@ def at(source: str, index: Sequence[object]) -> str:
     """A capture's lvalue at an index."""
     for number, place in enumerate(index):
         source = source.replace(f"{{{number}}}", str(place))
+    found = _BANKED.search(source)
+    while found:  # an element of a bank is one of the array
+        source = source.replace(found[0], str(int(found[1]) * int(found[2]) + int(found[3])))
+        found = _BANKED.search(source)
     return source
 
 
