@@ -25,23 +25,34 @@ PORTS = 2
 MOST_DRAFTS = 6000
 MOST_WAYS = 12
 PATIENCE = 24
+STEPS = 24
 
 
 def shorten(dfg: DFG, units: int = UNITS) -> DFG:
     """The same graph, with shorter recurrences where these bind."""
+    if len(dfg.nodes) > MOST_DRAFTS:
+        return dfg
     floor = least_interval(dfg, units)
     slowest, members = slow_cycles(dfg, floor)
     if slowest <= floor:
         return dfg
     best, reached = dfg, slowest
     search = _Search(dfg, members)
-    for interval in range(slowest - 1, floor - 1, -1):
-        if not search.feasible(interval):
+    # Long recurrences get shorter by several cycles at a time, so that there are few steps.
+    stride = max(1, (slowest - floor) // STEPS)
+    aim = slowest - stride
+    while aim >= floor:
+        if search.feasible(aim):
+            found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
+            bound = max(least_interval(found, units), slow_cycles(found, floor)[0])
+            if bound < reached:
+                best, reached = found, bound
+        elif stride == 1:
             break
-        found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
-        bound = max(least_interval(found, units), slow_cycles(found, floor)[0])
-        if bound < reached:
-            best, reached = found, bound
+        else:
+            aim += stride
+            stride = (stride + 1) // 2
+        aim = min(aim, reached) - stride
     return best
 
 
@@ -126,17 +137,12 @@ class _Search:
 
     def _expand(self, grown: list[int]) -> bool:
         """Find further ways for the values on the cycles that make times grow."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         new = False
         for start in grown:
-            if self.choices.find(start) in seen:
-                continue
-            cycle = self.times.cycle(start)
-            fresh = [step for step in cycle if step[0] not in seen]
-            seen.update(node for node, _, _ in cycle)
-            seen.add(start)
+            cycle = self.times.cycle(start, visited)
             if sum(arc.cycles - arc.distance * self.times.interval for _, _, arc in cycle) > 0:
-                for node, _, _ in fresh:
+                for node, _, _ in cycle:
                     new |= self._more_ways(node)
         return new
 

@@ -110,19 +110,21 @@ class Times:
                 grown.append(node)
         return grown
 
-    def cycle(self, start: int) -> list[tuple[int, int, Arc]]:
-        """The cycle that is reached by looking for what was waited for: class, way, arc."""
+    def cycle(self, start: int, visited: set[int]) -> list[tuple[int, int, Arc]]:
+        """The cycle that is reached by looking for what was waited for, if it is new: class, way, arc.
+
+        All classes on the way are entered into `visited`; what they lead to has been looked for then.
+        """
         seen: dict[int, int] = {}
         path: list[tuple[int, int, Arc]] = []
         node = self.choices.find(start)
-        while node not in seen:
-            if node not in self.critical:
-                return []
+        while node not in visited and node in self.critical:
+            visited.add(node)
             seen[node] = len(path)
             way, arc = self.critical[node]
             path.append((node, way, arc))
             node = self.choices.find(arc.source)
-        return path[seen[node] :]
+        return path[seen[node] :] if node in seen else []
 
     def chosen(self, node: int) -> int:
         """The oldest way of a class that gives it in time."""
