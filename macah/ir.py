@@ -482,7 +482,7 @@ class Static:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel block. Local variables and arrays are the ones that occur and are not captured.
+    """One kernel block. Its variables and arrays are local, but for the captured ones.
 
     `ordered`: operations on different streams keep their order as well, as seen from outside. `bubbles`:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be

@@ -57,6 +57,8 @@ KERNELS = (
           a <? in;
           if (a < 5) b = a + 1;
           if (a < 5) out <! b; } } }""",
+    """void f(int a[64], int stream out) {
+      kernel { for (int i = 0; i < 32; i += 2) out <! a[i] * a[i + 1]; } }""",
 )
 
 
@@ -71,7 +73,8 @@ def _kernels(directory: Path) -> list[ir.Kernel]:
 
 
 def _graph(kernel: ir.Kernel, *without: str) -> DFG:
-    kernel = optimize(replace(kernel, without=frozenset(without)))
+    room = ir.Room(memories=32, ports=1, interval=1)
+    kernel = optimize(replace(kernel, without=frozenset(without), room=room))
     return with_copies(kernel, build_dfg(kernel), load_fabric("grid8x8"))
 
 

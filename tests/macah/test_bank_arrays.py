@@ -1,0 +1,149 @@
+"""Arrays are spread over memories, and kernels do what they did."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from control_kernels import count, i, j, kernel, let, n, op, send, text, x
+from random_kernels import IN, LIMIT, OUT, TRY, Choices, random_kernel
+from stage_runner import at
+
+from macah import ir
+from macah.check import check_kernel
+from macah.ir import Array, Const, Load, Read
+from macah.passes.bank_arrays import bank_arrays
+from macah.passes.invert_loops import invert_loops
+from macah.passes.remove_leaves import remove_leaves
+from macah.run import KernelRun, run_kernel
+
+ONE_PORT = ir.Room(memories=1000, ports=1, interval=1)
+TWO_PORTS = ir.Room(memories=32, ports=2, interval=1)
+
+
+def banked(made: ir.Kernel, room: ir.Room = ONE_PORT) -> ir.Kernel:
+    """The kernel with banks; each captured array is called by its name in the host."""
+    captured = tuple(
+        replace(c, source=c.what.name + "".join(f"[{{{d}}}]" for d in range(len(c.what.shape))))
+        if isinstance(c.what, Array)
+        else c
+        for c in made.captured
+    )
+    made = invert_loops(remove_leaves(replace(made, captured=captured, room=room)))
+    result = bank_arrays(made)
+    check_kernel(result, frozenset({ir.Leave, ir.Block, ir.While}))
+    return result
+
+
+def ran(made: ir.Kernel, scalars: dict[str, int], memory: dict[str, int], inputs: dict) -> object:
+    """What a run sends and leaves in the host's variables and memory, which is known by lvalues."""
+    arrays = {c.what.name: [memory[p] for p in places(c)] for c in made.captured if isinstance(c.what, Array)}
+    run: KernelRun = run_kernel(made, scalars, arrays, inputs, limit=1_000_000)
+    left = dict(memory)
+    for capture in made.captured:
+        if isinstance(capture.what, Array) and capture.out:
+            left |= dict(zip(places(capture), run.arrays[capture.what.name], strict=True))
+    out = {
+        c.what.name: run.scalars[c.what.name] for c in made.captured if c.out and c.what.name in run.scalars
+    }
+    return left, out, run.outputs, run.closed
+
+
+def places(capture: ir.Capture) -> list[str]:
+    return [at(capture.source, index) for index in product(*map(range, capture.what.shape))]
+
+
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_random_kernels_run_alike(first: int) -> None:
+    spread = 0
+    for seed in range(first, first + 50):
+        made = random_kernel(seed, Choices(size=25))
+        source = random.Random(seed)
+        words = [source.choice((0, 1, 2, 3, 7, 100, 0xFFFFFFFF)) for _ in range(24)]
+        inputs = {"in": [(w,) for w in words[:10]], "try": [(w,) for w in words[10:14]]}
+        scalars = {**dict(zip("abc", words[14:17], strict=True)), LIMIT.name: source.randrange(6)}
+        memory = {f"A[{place}]": word for place, word in enumerate(words[16:24])}
+        result = banked(made)
+        spread += result.body != banked(made, replace(ONE_PORT, ports=1000)).body
+        plain = banked(made, replace(ONE_PORT, ports=1000))
+        assert ran(result, scalars, memory, inputs) == ran(plain, scalars, memory, inputs), (
+            seed,
+            text(result),
+        )
+    assert spread > 20
+    assert {IN, OUT, TRY} == {c.stream for c in made.streams}
+
+
+A = Array("A", (10,))
+
+
+def quads(*body: ir.Stmt) -> ir.Body:
+    """`for (i = 0; i < 8; i += 4) body`."""
+    step = let(i, op("add", i, 4))
+    return (let(i, 0), ir.While((), op("slt", i, 8), (*body, step)))
+
+
+def test_lanes_have_banks_of_their_own_and_share_the_place_in_them() -> None:
+    lanes = tuple(ir.Store(A, (op("add", i, lane),), Const(lane)) for lane in range(4))
+    made = banked(kernel(*quads(*lanes), out=(A,)))
+    assert text(made) == (
+        "i = 0\n"
+        "do:\n"
+        "  A[4n][(i >> 2)] = 0\n"
+        "  A[4n+1][(i >> 2)] = 1\n"
+        "  A[4n+2][(i >> 2)] = 2\n"
+        "  A[4n+3][(i >> 2)] = 3\n"
+        "  i = (i + 4)\n"
+        "while (i < 8)\n"
+    )
+    assert [c.what.shape for c in made.captured] == [(3,), (3,), (2,), (2,)]
+    assert made.captured[1].source == "A[({0} * 4 + 1)]"
+
+
+def test_two_ports_need_half_of_the_banks_and_what_suffices_stays() -> None:
+    lanes = tuple(ir.Store(A, (op("add", i, lane),), Const(lane)) for lane in range(4))
+    assert len(banked(kernel(*quads(*lanes), out=(A,)), TWO_PORTS).captured) == 2
+    assert len(banked(kernel(*quads(*lanes[:2]), out=(A,)), TWO_PORTS).captured) == 1
+    assert len(banked(kernel(*quads(*lanes), out=(A,)), replace(TWO_PORTS, memories=1)).captured) == 1
+    assert len(banked(kernel(*quads(*lanes), out=(A,)), replace(TWO_PORTS, interval=2)).captured) == 1
+
+
+def test_neighbours_before_the_first_lane_are_a_word_further_down() -> None:
+    lanes = tuple(send(Load(A, (op("add", i, lane & 0xFFFFFFFF),))) for lane in (-1, 0, 1, 2))
+    found = text(banked(kernel(*quads(*lanes), into=(A,))))
+    assert "A[4n+3][((i + -4) >> 2)]" in found and "A[4n+2][(i >> 2)]" in found
+
+
+def test_the_dimension_that_tells_the_banks_is_spread() -> None:
+    b = Array("B", (6, 8))
+    row = tuple(send(Load(b, (Read(j), op("add", i, lane)))) for lane in range(2))
+    made = banked(kernel(*count(j, 6, *quads(*row)), into=(b,)))
+    assert [c.what.shape for c in made.captured] == [(6, 4), (6, 4)]
+    column = tuple(send(Load(b, (op("add", i, lane), Read(j)))) for lane in range(2))
+    made = banked(kernel(*count(j, 8, *quads(*column)), into=(b,)))
+    assert [c.what.name for c in made.captured] == ["B[2n][]", "B[2n+1][]"]
+
+
+def test_banks_of_tables_are_tables() -> None:
+    table = Array("t", (2, 4), initial=(1, 2, 3, 4, 5, 6))
+    loads = tuple(send(Load(table, (op("and", i, 1), op("add", op("shl", j, 1), lane)))) for lane in range(2))
+    made = banked(kernel(*count(j, 2, *loads), into=(i,)))
+    tables = {load.array for stmt in made.body[1].body if isinstance(stmt, ir.Send) for load in stmt.values}
+    assert sorted((t.shape, t.initial) for t in tables) == [((2, 2), (1, 3, 5, 0)), ((2, 2), (2, 4, 6, 0))]
+
+
+def test_a_copy_of_a_counter_is_no_copy_any_more_when_that_has_stepped() -> None:
+    body = (let(x, i), let(i, op("add", i, 2)), send(Load(A, (Read(x),))), send(Load(A, (op("add", x, 1),))))
+    made = banked(kernel(let(i, 0), ir.While((), op("slt", i, 10), body), into=(A,)))
+    assert "A[2n][(x >> 1)]" in text(made)
+
+
+def test_an_index_of_which_less_is_known_costs_selects_and_tests() -> None:
+    lanes = (*(send(Load(A, (op("add", i, lane),))) for lane in range(2)), ir.Store(A, (Read(n),), Const(5)))
+    found = text(banked(kernel(*count(j, 2, *quads(*lanes)), into=(A, n), out=(A,))))
+    assert (
+        "A[2n][(n >> 1)] = 5 if ((n & 1) == 0)\n" in found
+        and "A[2n+1][(n >> 1)] = 5 if ((n & 1) == 1)" in found
+    )
