@@ -18,6 +18,7 @@ OPTIONAL = {
     "forward": "values on their way to memory are handed on to loads that would wait for them",
     "find_sites": "accesses to memory keep an order only where they can meet",
     "count_ahead": "counters and sums of nests are known an iteration ahead",
+    "join_loops": "loops in sequence that run equally often do their work in the same iterations",
     "run_ahead": "what an inner loop starts with is known before the last one ends",
     "congruence": "variables that always have the same value are one",
     "narrow": "ranges of values simplify operations, and constants are divided by with products",

@@ -27,14 +27,17 @@ from dataclasses import dataclass, replace
 
 from macah import ir
 from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
+from macah.optional import enabled
+from macah.passes.independent import independent
+from macah.passes.join_loops import join_loops
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_in_loop, step_back
 from macah.passes.predicate import Predicates, negate, select
-from macah.walk import Renaming, is_constant, read, statements, targets, written
+from macah.walk import is_constant, statements, targets
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Leave at most one loop directly in each body, and none in branches; see the module for an example."""
-    fuser = _Fuser(Predicates(kernel))
+    fuser = _Fuser(Predicates(kernel), enabled(kernel, "join_loops"))
     return replace(kernel, body=fuser.body(kernel.body, live_at_end(kernel)))
 
 
@@ -48,20 +51,24 @@ class _Parts:
 
 
 class _Fuser:
-    def __init__(self, predicates: Predicates) -> None:
+    def __init__(self, predicates: Predicates, joins: bool) -> None:
         self.predicates = predicates
+        self.joins = joins
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
         if not _has_loop(body):
             return body
+        if self.joins and _loops(body) > 1:
+            body = independent(body, after, self.predicates)
+            body = join_loops(body, after, self.predicates)
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
             pieces.append(self.statement(stmt, frozenset(live)) if _has_loop((stmt,)) else (stmt,))
             step_back(stmt, live)
         body = tuple([stmt for piece in reversed(pieces) for stmt in piece])
-        if sum(isinstance(stmt, DoWhile) for stmt in body) > 1:
-            body = _hoist_constants(_split_variables(body, after, self.predicates))
+        if _loops(body) > 1:
+            body = independent(body, after, self.predicates)
             return self.sequence(body, after)
         return body
 
@@ -189,47 +196,9 @@ def _if(condition: Expr, then: Body, orelse: Body, stmt: Stmt) -> Body:
     return (If(condition, then, orelse, None, stmt.where),) if then or orelse else ()
 
 
+def _loops(body: Body) -> int:
+    return sum(isinstance(stmt, DoWhile) for stmt in body)
+
+
 def _has_loop(body: Body) -> bool:
     return any(isinstance(stmt, DoWhile) for stmt in statements(body))
-
-
-# --- Making the stages independent
-
-
-def _split_variables(body: Body, after: Live, predicates: Predicates) -> Body:
-    """A variable that is set to a constant between loops becomes a new one from there on.
-
-    for (i = 0; …) A; for (i = 0; …) B;  ->  for (i = 0; …) A; for (i' = 0; …) B; i = i';
-    """
-    touched, seen_loop, place = set[Variable](), False, 0
-    while place < len(body):
-        match body[place]:
-            case Assign(variable, Const()) if seen_loop and variable in touched:
-                own = predicates.like(variable)
-                rest = Renaming({variable: own}).body(body[place:])
-                back = (Assign(variable, Read(own)),) if variable in after else ()
-                body = (*body[:place], *rest, *back)
-            case _:
-                pass
-        seen_loop = seen_loop or isinstance(body[place], DoWhile)
-        touched |= _touched(body[place])
-        place += 1
-    return body
-
-
-def _hoist_constants(body: Body) -> Body:
-    """Constants for variables that no loop has touched yet move before the first loop."""
-    first = next(place for place, stmt in enumerate(body) if isinstance(stmt, DoWhile))
-    touched, hoisted, rest = set[Variable](), list[Stmt](), list[Stmt]()
-    for stmt in body[first:]:
-        match stmt:
-            case Assign(variable, Const()) if variable not in touched:
-                hoisted.append(stmt)
-            case _:
-                rest.append(stmt)
-        touched |= _touched(stmt)
-    return (*body[:first], *hoisted, *rest)
-
-
-def _touched(stmt: Stmt) -> set[Variable]:
-    return read((stmt,)) | written((stmt,))

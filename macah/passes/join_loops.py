@@ -1,0 +1,215 @@
+"""Joins loops in sequence that run equally often where nothing forbids it: an iteration does both' work.
+
+    i = 0; j = 0;
+    do { a[i] = x; i = i + 1; } while (i < n) if 0 < n;
+    do { s = s + a[j]; j = j + 1; } while (j < n) if 0 < n;
+
+becomes
+
+    i = 0; j = 0;
+    do { a[i] = x; i = i + 1; s = s + a[j]; j = j + 1; } while (i < n) if 0 < n;
+
+The second loop must need nothing that the first one does in a later iteration. Loops that both use streams
+stay apart: the host may serve one stream after the other. Nests are joined if their inner loops can be, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from macah import ir
+from macah.fold import fold
+from macah.ir import Assign, Body, Const, DoWhile, Read, Stmt, Variable
+from macah.passes.counters import Counter, find_counter
+from macah.passes.join_arrays import arrays_allow
+from macah.passes.liveness import Live, live_at_body_end, live_before, step_back
+from macah.passes.predicate import Predicates
+from macah.walk import (
+    Renaming,
+    loads_in,
+    map_expr,
+    read,
+    replace_reads,
+    statements,
+    targets,
+    variables_in,
+    written,
+)
+
+_Known = dict[Variable, Const]
+
+
+def join_loops(body: Body, after: Live, predicates: Predicates) -> Body:
+    """A body in which neighbouring loops are joined where that is possible; see the module for an example."""
+    return _Joiner(predicates).body(body, after, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop, and the constants that are known where it begins."""
+
+    loop: DoWhile
+    known: _Known
+
+
+class _Joiner:
+    def __init__(self, predicates: Predicates) -> None:
+        self.predicates = predicates
+
+    def body(self, body: Body, after: Live, known: _Known) -> Body:
+        done: list[Stmt] = []
+        between: list[Stmt] = []
+        first: _Loop | None = None
+        for stmt, live in zip(body, _live_after(body, after), strict=True):
+            if not isinstance(stmt, DoWhile):
+                between.append(stmt)
+                _learn(known, stmt)
+                continue
+            second = _Loop(stmt, dict(known))
+            joined = None if first is None else self.joined(first, tuple(between), second, live)
+            if joined is None or first is None:
+                done += [*between, stmt]
+                first = second
+                between = []
+            else:
+                before, loop, between = joined
+                done[-1:] = [*before, loop]
+                first = replace(first, loop=loop)
+            for variable in written((stmt,)):
+                known.pop(variable, None)
+        return (*done, *between)
+
+    def joined(
+        self, first: _Loop, between: Body, second: _Loop, after: Live
+    ) -> tuple[Body, DoWhile, list[Stmt]] | None:
+        """The two loops as one, and what stands before and behind it, if nothing forbids that."""
+        a, b = _counter(first), _counter(second)
+        if a is None or b is None or not _run_alike(first, a, second, b):
+            return None
+        if _uses_streams(first.loop) and _uses_streams(second.loop):
+            return None
+        if not arrays_allow(first.loop, a, second.loop, b):
+            return None
+        moved = _moved(between, first.loop, second.loop)
+        apart = self.apart(first.loop, second.loop, after)
+        if moved is None or apart is None:
+            return None
+        setup, renamed, back = apart
+        needed = after | read((*back, *moved[1]))
+        loop = self.both(first.loop, renamed, needed)
+        return None if loop is None else ((*moved[0], *setup), loop, [*back, *moved[1]])
+
+    def both(self, first: DoWhile, second: DoWhile, after: Live) -> DoWhile | None:
+        """A loop with both bodies; inner loops have to become one as well."""
+        loop = replace(first, body=(*first.body, *second.body))
+        inner = sum(isinstance(stmt, DoWhile) for stmt in loop.body)
+        if any(isinstance(stmt, ir.If) and _has_loop(stmt) for stmt in loop.body):
+            return None
+        if inner == 0:
+            return loop
+        body = self.body(loop.body, live_at_body_end(loop, after), {})
+        left = sum(isinstance(stmt, DoWhile) for stmt in body)
+        return replace(loop, body=body) if (inner, left) == (2, 1) else None
+
+    def apart(self, first: DoWhile, second: DoWhile, after: Live) -> tuple[Body, DoWhile, Body] | None:
+        """The second loop with variables of its own, if it needs none that the first one changes.
+
+        Before and behind it stands what gives them their values, and these back.
+        """
+        wanted = (after & written(second.body)).union(variables_in(second.condition))
+        exposed = live_before(second.body, wanted)
+        if not exposed.isdisjoint(written(first.body)):
+            return None
+        shared = read((first,)) | written(first.body)
+        changed = [v for stmt in statements(second.body) for v in targets(stmt) if v in shared]
+        own = {v: self.predicates.like(v) for v in dict.fromkeys(changed)}
+        needed = [v for v in own if v in exposed or v in after]
+        setup = tuple(Assign(own[v], Read(v), v.where) for v in needed)
+        back = tuple(Assign(v, Read(own[v]), v.where) for v in own if v in after)
+        renamed = Renaming(own).body((second,))[0]
+        assert isinstance(renamed, DoWhile)
+        return setup, renamed, back
+
+
+def _live_after(body: Body, after: Live) -> list[Live]:
+    """What is live after each loop of a body; after other statements it does not matter."""
+    live, found = set(after), list[Live]()
+    for stmt in reversed(body):
+        found.append(frozenset(live) if isinstance(stmt, DoWhile) else frozenset())
+        step_back(stmt, live)
+    return found[::-1]
+
+
+def _learn(known: _Known, stmt: Stmt) -> None:
+    for variable in written((stmt,)):
+        known.pop(variable, None)
+    match stmt:
+        case Assign(variable, value):
+            value = map_expr(replace_reads(value, known), fold)
+            if isinstance(value, Const):
+                known[variable] = value
+        case _:
+            pass
+
+
+# --- How often they run
+
+
+def _counter(loop: _Loop) -> Counter | None:
+    """The loop's counter, if nothing else decides how often it runs."""
+    body, condition = loop.loop.body, loop.loop.condition
+    found = find_counter(body, condition, loop.known, frozenset())
+    if found is None or any(loads_in(condition)):
+        return None
+    changed = written(body) - {found.variable}
+    return found if changed.isdisjoint(variables_in(condition)) else None
+
+
+def _run_alike(first: _Loop, a: Counter, second: _Loop, b: Counter) -> bool:
+    guard, other = (map_expr(replace_reads(one.loop.guard, one.known), fold) for one in (first, second))
+    changed = written((first.loop, second.loop)) - {a.variable, b.variable}
+    if guard != other or any(loads_in(guard)) or not changed.isdisjoint(variables_in(guard)):
+        return False
+    if a.trips is not None or b.trips is not None:
+        return a.trips == b.trips
+    condition = replace_reads(second.loop.condition, {b.variable: Read(a.variable)})
+    return (a.start, a.step, first.loop.condition) == (b.start, b.step, condition) and changed.isdisjoint(
+        variables_in(condition)
+    )
+
+
+# --- What forbids it
+
+
+def _moved(between: Body, first: DoWhile, second: DoWhile) -> tuple[Body, Body] | None:
+    """What stands between the loops, moved before the first or behind the second one."""
+    early, late = list[Stmt](), list[Stmt]()
+    for stmt in between:
+        if not isinstance(stmt, Assign) or any(loads_in(stmt.value)):
+            return None
+        if _commutes(stmt, (first, *late)):
+            early.append(stmt)
+        elif _commutes(stmt, (second,)):
+            late.append(stmt)
+        else:
+            return None
+    return tuple(early), tuple(late)
+
+
+def _commutes(stmt: Assign, body: Body) -> bool:
+    """True if an assignment may as well stand on the other side of a body."""
+    changed = written(body)
+    return (
+        changed.isdisjoint(variables_in(stmt.value))
+        and stmt.variable not in changed
+        and stmt.variable not in read(body)
+    )
+
+
+def _uses_streams(loop: DoWhile) -> bool:
+    kinds = ir.Receive | ir.Send | ir.Close | ir.Ended
+    return any(isinstance(stmt, kinds) for stmt in statements(loop.body))
+
+
+def _has_loop(stmt: Stmt) -> bool:
+    return any(isinstance(inner, DoWhile) for inner in statements((stmt,)))

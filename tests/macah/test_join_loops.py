@@ -1,0 +1,168 @@
+"""Loops in sequence do their work in the same iterations where that changes nothing."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from control_kernels import A, after, count, i, j, k, kernel, let, loop, n, op, receive, send, t, x, y
+from test_fuse_loops import loops_in_sequence
+
+from macah import ir
+from macah.ir import Array, Body, Const, Expr, Load, Read, Variable
+from macah.iterations import count_iterations
+from macah.passes.independent import independent
+from macah.passes.join_loops import join_loops
+from macah.passes.liveness import live_at_end
+from macah.passes.predicate import Predicates
+from macah.run import run_kernel
+from macah.walk import statements
+
+U, V, W = (Array(name, (20,)) for name in "UVW")
+DATA = {name: [(7 * place + len(name)) % 13 for place in range(20)] for name in "UVW"}
+
+
+def put(array: Array, index: Variable | Expr, value: Variable | Expr | int) -> ir.Stmt:
+    return ir.Store(array, (op("add", index, 0).args[0],), op("add", value, 0).args[0])
+
+
+def at(array: Array, index: Variable | Expr) -> Expr:
+    return Load(array, (op("add", index, 0).args[0],))
+
+
+def shifted(variable: Variable, by: int) -> Expr:
+    return op("add", variable, by % 2**32) if by else Read(variable)
+
+
+def left(*body: ir.Stmt) -> int:
+    """How many loops in sequence are left."""
+    inverted = after("invert_loops", kernel(*body, into=(n, U, V, W), out=(U, V, W, y)))
+    predicates, live = Predicates(inverted), live_at_end(inverted)
+    body = independent(inverted.body, live, predicates)
+    return loops_in_sequence(join_loops(body, live, predicates))
+
+
+FILL = count(i, n, put(U, i, op("mul", i, 3)))
+
+
+@pytest.mark.parametrize(
+    ("second", "number"),
+    [
+        (count(j, n, put(V, j, at(U, j))), 1),
+        (count(j, n, put(V, j, at(U, shifted(j, -2)))), 1),
+        (count(j, n, put(V, j, at(U, shifted(j, 1)))), 2),
+        (count(j, n, put(U, shifted(j, -1), j)), 1),
+        (count(j, n, put(U, shifted(j, 1), j)), 2),
+        (count(j, n, put(V, j, at(U, 3))), 2),
+        (count(j, n, put(V, j, at(W, op("mul", j, j)))), 1),
+        (count(j, op("sub", n, 1), put(V, j, j)), 2),
+        (count(j, 8, put(V, j, j)), 2),
+        (count(i, n, put(V, i, at(U, i))), 1),
+        ((let(y, 0), *count(j, n, let(y, op("add", y, at(V, j))))), 1),
+        ((let(y, i), *count(j, n, let(y, op("add", y, at(V, j))))), 2),
+        ((put(U, i, 3), *count(j, n, put(V, j, j))), 2),
+    ],
+)
+def test_what_may_be_joined(second: Body, number: int) -> None:
+    assert left(*FILL, *second) == number
+
+
+def test_loops_with_streams_stay_apart() -> None:
+    assert left(*count(i, 4, receive(x)), *count(j, 4, send(j))) == 2
+    assert left(*count(i, 4, receive(x), put(U, i, x)), *count(j, 4, put(V, j, at(U, j)))) == 1
+
+
+def test_constant_bounds_are_compared_by_the_number_of_iterations() -> None:
+    down = (let(j, 7), ir.DoWhile((put(V, j, j), let(j, shifted(j, -1))), op("sle", 0, j)))
+    assert left(*count(i, 8, put(U, i, i)), *down) == 1
+    assert left(*count(i, 8, put(V, i, i)), *down) == 2
+
+
+def test_nests_are_joined_as_a_whole_or_not_at_all() -> None:
+    def fill(a: Variable, b: Variable, array: Array, value: Expr) -> Body:
+        return count(a, 8, *count(b, 8, ir.Store(array, (Read(a), Read(b)), value)))
+
+    other = Array("other", (8, 8))
+    first = fill(i, j, A, Read(j))
+    assert left(*first, *fill(t, k, other, Load(A, (Read(t), Read(k))))) == 1
+    assert left(*first, *fill(t, k, other, Load(A, (Read(t), shifted(k, 1))))) == 2
+    assert left(*first, *fill(i, j, other, Load(A, (Read(i), shifted(j, -1))))) == 1
+
+
+def test_it_halves_the_iterations() -> None:
+    made = kernel(*FILL, *count(j, n, put(V, j, at(U, j))), into=(n, U, V), out=(U, V))
+    found = count_iterations(made, {"n": 9}, {"U": DATA["U"], "V": DATA["V"]})
+    assert (found.executed, found.useful) == (10, 18)  # the last one finds the end
+
+
+class _Sequences:
+    """Random loops in sequence that share counters, sums and arrays."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def pick(self, *choices: Array | Variable | int) -> Array | Variable | int:
+        return self.random.choice(choices)
+
+    def value(self, counter: Variable) -> Expr:
+        array = self.random.choice((U, V, W))
+        index = shifted(counter, self.random.randrange(-2, 3))
+        known: Sequence[Expr] = (Read(counter), Read(x), Read(y), at(array, index), at(array, Const(3)))
+        return op(self.random.choice(("add", "xor", "sub")), *self.random.choices(known, k=2))
+
+    def body(self, counter: Variable) -> Body:
+        made: list[ir.Stmt] = []
+        for _ in range(self.random.randrange(1, 4)):
+            pick = self.random.random()
+            if pick < 0.5:
+                index = shifted(counter, self.random.randrange(-1, 2))
+                made.append(put(self.random.choice((U, V, W)), index, self.value(counter)))
+            elif pick < 0.8:
+                made.append(let(self.random.choice((x, y)), self.value(counter)))
+            elif pick < 0.85:
+                made.append(send(self.value(counter)))
+            else:
+                made.append(ir.If(self.value(counter), (let(y, self.value(counter)),)))
+        return tuple(made)
+
+    def loop(self) -> Body:
+        counter = self.random.choice((i, j))
+        bound = self.random.choice((n, n, 6))
+        if self.random.random() < 0.15:
+            inner = count(k, 2, *self.body(k))
+            return count(counter, bound, *inner, *self.body(counter))
+        if self.random.random() < 0.1:
+            start = self.random.randrange(3)
+            body = (*self.body(counter), let(counter, op("add", counter, 1)))
+            return (let(counter, start), loop(op("slt", counter, bound), *body))
+        return count(counter, bound, *self.body(counter))
+
+    def between(self) -> Body:
+        if self.random.random() < 0.6:
+            return ()
+        return (let(self.random.choice((x, y, t)), self.value(self.random.choice((i, j, t)))),)
+
+    def all(self) -> Body:
+        return tuple(stmt for _ in range(4) for stmt in (*self.loop(), *self.between()))
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_random_sequences_mean_the_same(first: int) -> None:
+    joined = 0
+    for seed in range(first, first + 100):
+        made = kernel(*_Sequences(seed).all(), into=(n, U, V, W, x, y), out=(U, V, W, x, y, t))
+        inverted = after("invert_loops", made)
+        predicates, live = Predicates(inverted), live_at_end(made)
+        body = independent(inverted.body, live, predicates) if seed % 4 else inverted.body
+        body = join_loops(body, live, predicates)
+        joined += _loops(inverted.body) - _loops(body)
+        again = ir.Kernel("k", made.captured, made.streams, body)
+        for bound in (0, 1, 7):
+            given = {"n": bound, "x": 5, "y": 9}
+            expected = run_kernel(made, given, DATA)
+            assert run_kernel(again, given, DATA) == expected, seed
+            assert run_kernel(after("flatten_loops", made), given, DATA) == expected, seed
+    assert joined > 5
+
+
+def _loops(body: Body) -> int:
+    return sum(isinstance(stmt, ir.DoWhile) for stmt in statements(body))
