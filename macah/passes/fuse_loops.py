@@ -117,29 +117,32 @@ class _Fuser:
         pasts = [self.predicates.variable("past", stage.loop.where) for stage in stages[:-1]]
         code, run = self.predicates.named(stages[0].loop.guard, "entered", where)
         setup += (*code, *(Assign(past, ir.FALSE, past.where) for past in pasts))
-        made: Body = ()
+        arms: list[_Arm] = []
         for place, stage in enumerate(stages):
-            # so far and no further: said again because it is known only here
-            known = [Assign(past, ir.TRUE, past.where) for past in pasts[:place]]
-            known += [Assign(past, ir.FALSE, past.where) for past in pasts[place + 1 :]]
             if place < len(pasts):
-                arm, run = self.turn(stage, run, stages[place + 1].loop, pasts[place])
-                arm += (Assign(again, ir.TRUE, where),)
+                code, run = self.turn(stage, run, stages[place + 1].loop, pasts[place])
+                code += (Assign(again, ir.TRUE, where),)
             else:
-                arm = self.iteration(stage.loop, run, again)
-            arm = (*known, *self.forget(stage, stages), *arm)
-            if place:
-                code, chosen = self.predicates.named(Read(pasts[place - 1]), "turn", where)
-                arm = (*code, *self.branches(chosen, arm, made, stage.loop))
-            made = arm
+                code = self.iteration(stage.loop, run, again)
+            arms.append(_Arm(code, stage))
+        made = self.choice(arms, pasts)
         return (*setup, DoWhile(made, Read(again), ir.TRUE, where), *stages[-1].then)
 
-    def forget(self, stage: _Stage, stages: list[_Stage]) -> Body:
-        """Unspecified values for what others write and nobody needs from the turn of a stage on."""
-        others = [s.loop.body for s in stages if s is not stage]
-        variables = dict.fromkeys(v for body in others for stmt in statements(body) for v in targets(stmt))
-        dead = [v for v in variables if v not in stage.resumes]
-        return tuple(Assign(v, Read(Variable("unspecified", v.bits)), stage.loop.where) for v in dead)
+    def choice(self, arms: list[_Arm], pasts: list[Variable]) -> Body:
+        """The arm of the first stage that is not over: `pasts` say which ones are, but for the last."""
+        if len(arms) == 1:
+            return arms[0].code
+        middle = len(arms) // 2
+        where = arms[middle].stage.loop.where
+        sooner, later = arms[:middle], arms[middle:]
+        # so far and no further: said again because it is known only here
+        ahead = pasts[middle if middle == 1 else middle - 1 :]
+        first = (*(Assign(past, ir.FALSE, past.where) for past in ahead), *_forgotten(later, sooner))
+        second = (*(Assign(past, ir.TRUE, past.where) for past in pasts[:middle]), *_forgotten(sooner, later))
+        first += self.choice(sooner, pasts[: middle - 1])
+        second += self.choice(later, pasts[middle:])
+        code, chosen = self.predicates.named(Read(pasts[middle - 1]), "turn", where)
+        return (*code, *self.branches(chosen, second, first, arms[middle].stage.loop))
 
     def turn(self, stage: _Stage, run: Expr, following: DoWhile, past: Variable) -> tuple[Body, Expr]:
         """One iteration of a loop that is not the last one, and the step to the next one if it is over.
@@ -169,6 +172,24 @@ class _Stage:
     loop: DoWhile
     then: Body
     resumes: Live
+
+
+@dataclass(frozen=True, slots=True)
+class _Arm:
+    """What happens in an iteration of a stage."""
+
+    code: Body
+    stage: _Stage
+
+
+def _forgotten(others: list[_Arm], arms: list[_Arm]) -> Body:
+    """Unspecified values for what the other arms write and nobody needs in these."""
+    variables = dict.fromkeys(
+        v for arm in others for stmt in statements(arm.stage.loop.body) for v in targets(stmt)
+    )
+    needed = frozenset[Variable]().union(*(arm.stage.resumes for arm in arms))
+    dead = [v for v in variables if v not in needed]
+    return tuple(Assign(v, ir.unspecified(v.bits), arms[0].stage.loop.where) for v in dead)
 
 
 def _stages(body: Body, after: Live) -> tuple[Body, list[_Stage]]:
