@@ -128,7 +128,7 @@ class _Flattener:
         parts = parts_of(inner.body)
         if parts is None or _counts(parts) or self.early_tests is None:
             return before, inner
-        if parts_of(parts.inner.body) is None:
+        if parts_of(parts.inner.body) is None and not self.counts_alike(parts):
             parts = self.early_tests.made(parts)
             inner = replace(inner, body=parts.body)
         found = self.early_tests.ahead.run_ahead(inner)
@@ -138,6 +138,11 @@ class _Flattener:
         known = Propagator(self.predicates.holds)
         before = known.body(before)
         return (*before, *_last_assigns(known.body(prologue))), inner
+
+    def counts_alike(self, parts: Parts) -> bool:
+        """True if the inner loop always counts equally far, which `counters` does better."""
+        inner = parts.inner
+        return self.counter(inner.body, inner.condition, constants(parts.before), _NONE) is not None
 
     def innermost(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts) -> Flat:
         """A loop of straight-line code; its counter is set back in time if that has to be done."""
