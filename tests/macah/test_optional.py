@@ -59,6 +59,11 @@ KERNELS = (
           if (a < 5) out <! b; } } }""",
     """void f(int a[64], int stream out) {
       kernel { for (int i = 0; i < 32; i += 2) out <! a[i] * a[i + 1]; } }""",
+    """void f(int a[8], int b[8], int stream out) {
+      kernel { for (int i = 0; i < 8; i++) a[i] = b[i] * 3;
+        for (int i = 0; i < 8; i++) for (int x = i * 5; x > 1; x >>= 1) out <! x; } }""",
+    """void f(int a[8], int b[8]) {
+      kernel { for (int i = 0; i < 8; i++) a[i] = i; for (int i = 0; i < 8; i++) b[i] = a[i]; } }""",
 )
 
 
