@@ -68,7 +68,7 @@ def claims(seed):
     optimize(
         Maker(seed).kernel(), lambda name, kernel: found.append(kernel) if name == "find_sites" else None
     )
-    watch = Watch(200_000, {})
+    watch = Watch(200_000, {}, lambda: False)
     watch.start()
     source = random.Random(seed)
     for capture in found[0].captured:

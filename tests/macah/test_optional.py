@@ -22,9 +22,9 @@ from macah.todfg import build_dfg
 # Every optimisation changes the graph of one of these: who adds one adds a kernel if need be.
 KERNELS = (
     """void f(int stream in, int stream out) {
-      kernel { int a[4], s = 0;
+      kernel { int a[4] = {1, 2, 3, 4}, s = 0;
         for (int i = 0; i < 10; i++) {
-          FOR (int k = 0; k < 4; k++) { a[k] <? in; s += a[k] * (k + 3); }
+          FOR (int k = 0; k < 4; k++) { s += a[k] * (k + 3); a[k] <? in; }
           out <! s; } } }""",
     """void f(int stream in, int stream out, int n) {
       kernel { int i = 0, j = 0;
@@ -47,6 +47,8 @@ KERNELS = (
           out <! a / 10 + (i & 127) % 7; } } }""",
     """void f(int a[64], int stream in, int stream out) {
       kernel { for (int i = 0; i < 32; i++) { int x; x <? in; out <! a[x] ^ a[x >> 2] ^ a[i]; } } }""",
+    """void f(int a[64]) {
+      kernel { for (int i = 1; i < 32; i++) { a[i] = a[i] + i; a[i + 32] = a[i] * 3; } } }""",
     """void f(int a[64], int x) {
       kernel { for (int i = 1; i < 32; i++) if (a[i] < a[i - 1]) a[i] = x; } }""",
     """void f(int a[64], int stream in) {
