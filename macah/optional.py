@@ -13,7 +13,6 @@ from macah import ir
 OPTIONAL = {
     "scalarize_arrays": "arrays with constant indices become scalars or banks",
     "bank_arrays": "arrays whose memory has too few ports are spread over several",
-    "simplify": "constants, copies and dead code go before the graph is made",
     "reuse_elements": "an iteration loads an element that it knows no second time",
     "copies": "tables that are only read are in several memories, where their ports bind",
     "complete_stores": "conditional stores over known values happen always, with the value chosen",
