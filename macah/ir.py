@@ -13,6 +13,7 @@ constants or captured variables and one `DoWhile` whose body is straight-line co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Place
@@ -62,10 +63,7 @@ class Array:
     @property
     def size(self) -> int:
         """Number of elements."""
-        total = 1
-        for extent in self.shape:
-            total *= extent
-        return total
+        return prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
