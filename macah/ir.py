@@ -70,8 +70,7 @@ class Array:
 class Stream:
     """A captured stream, or an array of them if `shape` is not ().
 
-    An element is `size` bytes, cut into `words`. A 64-bit scalar member is one entry of `words` of size 8
-    until `split_wide` halves it.
+    An element is `size` bytes, cut into `words`; one of these has 8 bytes until `split_wide` halves it.
     """
 
     name: str
