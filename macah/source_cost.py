@@ -45,7 +45,7 @@ class Costs:
         self.used_in_ring = {
             value.node
             for draft in graph.drafts
-            if draft.op in _RING
+            if draft.op in _RING or draft.op == "store"  # what is stored is handed on without memory
             for value in draft.operands
             if isinstance(value, Use)
         }
@@ -72,9 +72,22 @@ class Costs:
     def latency(self, draft: Draft) -> int:
         """The cycles that an operation takes."""
         cycles = min(self.fabric.latency(draft.op), 8)
-        if OPS[draft.op].latency_class == "div" and isinstance(draft.operands[1], Const):
+        if OPS[draft.op].latency_class != "div":
+            return cycles
+        if isinstance(draft.operands[1], Const):
             return min(cycles, _BY_CONSTANT)
-        return cycles
+        return 1 if self._is_narrow(draft.operands[1]) else cycles
+
+    def _is_narrow(self, value: Value) -> bool:
+        """True for a value that ranges may show to be one of a few: what divides by it is a choice."""
+        draft = self._draft(value)
+        for _ in range(_MOST_LINKS):
+            if draft is None or draft.op not in ("add", "and", "shl", "or"):
+                break
+            if draft.op == "and" and any(isinstance(v, Const) for v in draft.operands):
+                return True
+            draft = self._draft(draft.operands[0])
+        return draft is not None and (draft.op in COMPARISONS or draft.op in _EXTENSIONS)
 
     def _draft(self, value: Value) -> Draft | None:
         return self.graph.drafts[value.node] if isinstance(value, Use) else None

@@ -209,7 +209,10 @@ class _Explainer:
             chosen.append(best)
             if interval < self.bounds.mii:
                 return Change(interval, tuple(trial.part for trial in chosen))
-            trials = list(self.trials([self.dfg.nodes[n] for n in cycle]))
+            gone = frozenset[int]().union(*(trial.gone for trial in chosen))
+            left_over = {k: arc for k, arc in enumerate(self.arcs) if k not in gone}
+            rest = self.described(cycle, self.on(cycle, left_over, interval - 1))
+            trials = list(self.trials(rest.nodes, [rest]))
         return None
 
     def relieved(self, demands: Sequence[Resource]) -> Change | None:

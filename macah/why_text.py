@@ -65,12 +65,7 @@ def _advice(part: Part) -> str:
     if part.resource is not None:
         return _relief(part.resource)
     if part.meeting is not None:
-        m = part.meeting
-        names = " and ".join(dict.fromkeys((_access(m, m.before), _access(m, m.after))))
-        return (
-            f"array '{m.name}' is {names}, and the compiler cannot tell that these are different elements:"
-            " if they never meet, use two arrays; if they do, keep the element in a variable"
-        )
+        return _apart(part.meeting)
     assert part.node is not None
     where = _at(part.node.where)
     match part.kind:
@@ -86,6 +81,23 @@ def _advice(part: Part) -> str:
             )
         case _:
             return _shorter(part.node)
+
+
+def _apart(meeting: Meeting) -> str:
+    """How to say that two accesses do not meet, or to do without one of them."""
+    before, after = meeting.before, meeting.after
+    element = _element(meeting, before)
+    if before.op != after.op and element == _element(meeting, after) and before.where == after.where:
+        return (
+            f"array '{meeting.name}' is read and written as {element}{_at(before.where)}, and the compiler"
+            " cannot tell that this is another element in each iteration: collect what belongs to one element"
+            " in a variable first, or use several arrays by turns and add them up"
+        )
+    return (
+        f"array '{meeting.name}' is {_access(meeting, before)} and {_access(meeting, after)}, and the"
+        " compiler cannot tell that these are different elements: if they never meet, use two arrays; if they"
+        " do, keep the element in a variable"
+    )
 
 
 def _relief(resource: Resource) -> str:
