@@ -42,7 +42,7 @@ WORKS = (
     Work("vadd", "element", 4000, 0.5, "Bambu"),
     Work("dot", "element", 4000, 0.5, "Bambu"),
     Work("histogram", "element", 8000, 1.0, "Bambu"),
-    Work("mandelbrot", "pixel", 32 * 32, 13.3, "Bambu"),
+    Work("mandelbrot", "pixel", 48 * 48, 13.3, "Bambu"),
     Work("if_convert", "iteration", 188, 1.64, "Dynamatic"),  # 309 cycles in all
 )
 

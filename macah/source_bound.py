@@ -10,7 +10,6 @@ iteration of the flat loop: unrolling changes the loop, and so does leaving iter
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -24,13 +23,17 @@ from macah import ir
 from macah.cycles import tightest
 from macah.dependence import FARTHEST, Distances
 from macah.graph import Before, Value
-from macah.ir import Array, Stream
+from macah.ir import Array
 from macah.passes.find_sites import find_sites
 from macah.passes.invert_loops import invert_loops
 from macah.passes.pipeline import PIPELINE
 from macah.site import Loop
 from macah.source_cost import Costs
 from macah.source_graph import Effect, SourceGraph, SourceLoop
+from macah.source_resources import source_resources
+
+BEGUN = (1, 4)
+"""For so many iterations ahead, either outcome of a choice may be prepared."""
 
 MOST_ACCESSES = 200
 """Of more accesses to one array in the source, only neighbours are compared."""
@@ -68,7 +71,7 @@ def source_bound(kernel: ir.Kernel, fabric: Fabric) -> SourceBound:
     """The bound of a kernel as it comes from `lower`."""
     found = SourceGraph(find_sites(_structured(kernel)))
     recurrence, cycle = _Recurrences(found, fabric).bound()
-    resource, binding = _resources(found, fabric)
+    resource, binding = source_resources(found, fabric)
     places = tuple(loop.where for loop in found.loops if loop.where is not None)
     return SourceBound(recurrence, resource, cycle, binding, places)
 
@@ -97,23 +100,24 @@ class _Recurrences:
     def bound(self) -> tuple[int, tuple[Step, ...]]:
         """The least interval of all cycles, and the operations of one that needs it.
 
-        What a choice waits for costs less if the iteration after it is begun for either outcome: two cycles
-        more, once in two iterations.
+        What a choice waits for costs less if iterations after it are begun for either outcome: two cycles
+        more for each, but the choice has to be made in so many iterations more.
         """
         arcs = [*self.data(), *self.memory()]
         arcs += self.control(arcs)
         best, worst = tightest(arcs)
-        begun, other = tightest([self.begun(arc) for arc in arcs])
-        if begun < best:
-            best, worst = begun, other
+        for iterations in BEGUN:
+            begun, other = tightest([self.begun(arc, iterations) for arc in arcs])
+            if begun < best:
+                best, worst = begun, other
         return best, tuple(self.step(n) for n in worst if n < len(self.drafts))
 
-    def begun(self, arc: Delay) -> Delay:
-        """An arc to a choice, if what follows the choice has been begun for either outcome."""
+    def begun(self, arc: Delay, iterations: int) -> Delay:
+        """An arc to a choice, if so many iterations behind it have been begun for either outcome."""
         if arc.target < len(self.drafts):
             draft = self.drafts[arc.target]
             if draft.op == "select" and self.numbered(draft.operands[0]) == arc.source:
-                return Delay(arc.source, arc.target, arc.distance + 1, arc.cycles + 2)
+                return Delay(arc.source, arc.target, arc.distance + iterations, arc.cycles + 2 * iterations)
         return arc
 
     def step(self, number: int) -> Step:
@@ -255,60 +259,3 @@ class _Ahead:
             return False
         inside = set[int]().union(*(nx.descendants(self.graph, n) for n in starts))
         return self.loads.isdisjoint(inside & (nx.ancestors(self.graph, test) | {test}))
-
-
-# --- Resources
-
-
-def _resources(source: SourceGraph, fabric: Fabric) -> tuple[int, str]:
-    """What the ports of streams and memories need for an iteration, and which needs most."""
-    best, why = 1, "nothing"
-    ports = max((len(memory.ports) for memory in fabric.memories), default=1)
-    for what, needed in _demands(source).items():
-        each = ports if isinstance(what[0], Array) else 1
-        if -(-needed // each) > best:
-            best = -(-needed // each)
-            kind = "stream" if isinstance(what[0], Stream) else "array"
-            why = f"{needed} operations on {kind} {what[0].name}"
-    return best, why
-
-
-def _demands(source: SourceGraph) -> dict[tuple[Stream | Array, bool], int]:
-    """Operations for each end of a stream, and stores of each array at places that nothing is known of."""
-    found: dict[tuple[Stream | Array, bool], int] = {}
-    total: dict[int, Counter[tuple[Stream | Array, bool]]] = {}
-    outside = [effect for effect in source.effects if effect.loop is None]
-    for loop in reversed(source.loops):  # inner ones first
-        mine = _worst_path([e for e in loop.effects if _counts(e)])
-        for inner in loop.inner:
-            for what, count in total[id(inner)].items():
-                mine[what] += count * inner.fewest
-        total[id(loop)] = mine
-        for what, count in mine.items():
-            found[what] = max(found.get(what, 0), -(-count // loop.length))
-    for what, count in _worst_path([e for e in outside if _counts(e)]).items():
-        found[what] = max(found.get(what, 0), count if not source.loops else 1)
-    return found
-
-
-def _counts(effect: Effect) -> bool:
-    return isinstance(effect.what, Stream) or effect.sends and (effect.site is None)
-
-
-def _worst_path(effects: list[Effect]) -> Counter[tuple[Stream | Array, bool]]:
-    """Operations of each kind on a path through a body that has the most of them."""
-    counts: Counter[tuple[Stream | Array, bool]] = Counter()
-    for what in dict.fromkeys((e.what, e.sends) for e in effects):
-        guards = [e.guards for e in effects if (e.what, e.sends) == what]
-        counts[what] = _most(guards)
-    return counts
-
-
-def _most(guards: list[tuple[Value, ...]], depth: int = 0) -> int:
-    """Of operations under conditions, how many can be under conditions that all hold, at most."""
-    here = sum(len(guard) == depth for guard in guards)
-    groups: dict[Value, list[tuple[Value, ...]]] = {}
-    for guard in guards:
-        if len(guard) > depth:
-            groups.setdefault(guard[depth], []).append(guard)
-    return here + max((_most(group, depth + 1) for group in groups.values()), default=0)

@@ -4,7 +4,7 @@
     if (c) s = s + a           one cycle: s + (c ? a : 0)
     s = s + a * b              one cycle beyond the product, and none if the product is on the recurrence
     m = a < m ? a : m          one cycle: a minimum
-    x = (short)(x + a)         one cycle: x may be wider, as only its lower half is ever looked at
+    x = (short)(x + a)         one cycle: x may be wider, or its range may show that it fits
 
 So a chain of one associative operation costs one operation, choices among its links and conversions nothing,
 a choice of a choice one choice, and logic on predicates nothing. What can be computed an iteration ahead is
@@ -45,7 +45,7 @@ class Costs:
         self.used_in_ring = {
             value.node
             for draft in graph.drafts
-            if draft.op in _RING or draft.op == "store"  # what is stored is handed on without memory
+            if draft.op in _RING
             for value in draft.operands
             if isinstance(value, Use)
         }
@@ -59,7 +59,7 @@ class Costs:
             return 0
         if isinstance(value, Before) and self._continues(node, draft, value):
             return 0
-        if draft.op in _EXTENSIONS and node in self.used_in_ring:
+        if draft.op in _EXTENSIONS:
             return 0
         if draft.op == "not" and node in self.used_in_ring:
             return 0
