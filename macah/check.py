@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from macah import ir
-from macah.ir import Array, Body, Expr, Label, Load, Stmt, Stream
+from macah.ir import Array, Body, Const, Expr, Label, Load, Read, Stmt, Stream
 from macah.walk import bodies, children, operands, statements, subexpressions, targets
 
 
@@ -36,6 +36,10 @@ class _Checker:
 
     def statement(self, stmt: Stmt, labels: frozenset[Label]) -> None:
         assert type(stmt) not in self.absent, stmt
+        if isinstance(stmt, ir.Assign):
+            assert stmt.variable.bits in self.widths, stmt
+            self.expression(stmt.value)
+            return
         for expr in operands(stmt):
             self.expression(expr)
         assert all(variable.bits in self.widths for variable in targets(stmt)), stmt
@@ -84,12 +88,11 @@ class _Checker:
         pending = [expr]
         while pending:
             inner = pending.pop()
-            if id(inner) in self.exprs:
+            assert inner.bits in self.widths, inner
+            if isinstance(inner, Const | Read) or id(inner) in self.exprs:
                 continue
             self.exprs.add(id(inner))
             pending.extend(children(inner))
-            assert type(inner) not in self.absent, inner
-            assert inner.bits in self.widths, inner
             if isinstance(inner, Load):
                 assert len(inner.index) == len(inner.array.shape), inner
 

@@ -45,25 +45,38 @@ def place_at(coord: Any) -> Place:
     column = coord.column or 0
     if not isinstance(coord, MacahCoord):
         return Place(coord.file, coord.line, column)
-    begin = coord.text.rfind("\n", 0, coord.start) + 1
-    stop = coord.text.find("\n", coord.start)
-    line = coord.text[begin : stop if stop >= 0 else None]
-    source = _source_line(coord.file, coord.line)
-    columns = _aligned(line, line if source is None else source)
+    begins = _begins(coord.text)
+    number = bisect_right(begins, coord.start) - 1
+    columns, starts = _words(coord.text, number, coord.file, coord.line)
+    begin = begins[number]
     first = columns.get(coord.start - begin + 1)
     if first is None:
         return Place(coord.file, coord.line, column)
     # Words keep their order, so the last one ends where all of them do.
-    starts = _starts(line, line if source is None else source)
     at = starts[bisect_right(starts, max(coord.end, coord.start + 1) - begin) - 1]
     end = max(first.end, columns[at].end)
     return Place(coord.file, coord.line, first.begin, first.begin, end, first.macro)
 
 
+def forget_files() -> None:
+    """Files may have changed since they were looked at."""
+    _words.cache_clear()
+
+
+@lru_cache(maxsize=4)
+def _begins(text: str) -> list[int]:
+    """Where the lines of a text begin."""
+    return [0, *(match.end() for match in re.finditer("\n", text))]
+
+
 @lru_cache(maxsize=4096)
-def _starts(line: str, source: str) -> tuple[int, ...]:
-    """The columns of the words of a preprocessed line, in their order."""
-    return tuple(sorted(_aligned(line, source)))
+def _words(text: str, number: int, file: str, line: int) -> tuple[dict[int, _Column], list[int]]:
+    """For the column of each word of a preprocessed text's line, that in the file; and the columns in order."""
+    begins = _begins(text)
+    here = text[begins[number] : begins[number + 1] - 1 if number + 1 < len(begins) else None]
+    there = _source_line(file, line)
+    columns = _aligned(here, here if there is None else there)
+    return columns, sorted(columns)
 
 
 def _source_line(file: str, line: int) -> str | None:

@@ -13,18 +13,16 @@ from macah.ir import Apply, Array, Body, Const, Expr, Label, Load, Read, Stmt, S
 
 S = TypeVar("S", bound=Stmt)
 
+_NESTING = (ir.If, ir.Block, ir.DoWhile, ir.While, ir.UnrolledFor)
+
 # --- Expressions
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The operands of an expression."""
-    match expr:
-        case Apply(_, args):
-            return args
-        case Load(_, index):
-            return index
-        case _:
-            return ()
+    if isinstance(expr, Apply):
+        return expr.args
+    return expr.index if isinstance(expr, Load) else ()
 
 
 def subexpressions(expr: Expr) -> list[Expr]:
@@ -42,10 +40,16 @@ def subexpressions(expr: Expr) -> list[Expr]:
 
 
 def variables_in(expr: Expr) -> list[Variable]:
-    """The variables that an expression reads."""
-    if isinstance(expr, Read):
-        return [expr.variable]
-    return [inner.variable for inner in subexpressions(expr) if isinstance(inner, Read)]
+    """The variables that an expression reads, some more than once."""
+    pending, found, seen = [expr], list[Variable](), set[int]()
+    while pending:
+        inner = pending.pop()
+        if isinstance(inner, Read):
+            found.append(inner.variable)
+        elif not isinstance(inner, Const) and id(inner) not in seen:
+            seen.add(id(inner))
+            pending.extend(children(inner)[::-1])
+    return found
 
 
 def loads_in(expr: Expr) -> list[Load]:
@@ -239,8 +243,9 @@ def statements(body: Body) -> Iterator[Stmt]:
     while pending:
         stmt = pending.pop()
         yield stmt
-        for inner in reversed(bodies(stmt)):
-            pending.extend(reversed(inner))
+        if isinstance(stmt, _NESTING):
+            for inner in reversed(bodies(stmt)):
+                pending.extend(reversed(inner))
 
 
 def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
