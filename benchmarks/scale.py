@@ -54,8 +54,12 @@ def lines(count: int, line: Callable[[int], str]) -> str:
     return "\n".join(map(line, range(count)))
 
 
+MACRO = "#define TIMES(n) ((n) * 3 + 1)"
+
 SHAPES: dict[str, Callable[[int], str]] = {
     "statements": lambda n: kernel(lines(n, lambda i: f"y = (y ^ x) * {2 * i + 3};")),
+    "line": lambda n: kernel(" ".join(f"y = (y ^ x) * {2 * i + 3};" for i in range(n))),
+    "macros": lambda n: kernel(" ".join(f"y = (y ^ x) * TIMES({2 * i + 3});" for i in range(n)), "", MACRO),
     "unrolled": lambda n: kernel(f"FOR (int i = 0; i < {n}; i++) y = (y ^ x + i) * 3;"),
     "variables": lambda n: kernel(lines(n, lambda i: f"int v{i} = x * {i};") + "y = v0;"),
     "carried": lambda n: kernel(
@@ -67,6 +71,11 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "arrays": lambda n: kernel(
         lines(n, lambda i: f"a{i}[x & 15] = y; y += a{i}[y & 15];"), lines(n, lambda i: f"int a{i}[16];")
     ),
+    "nests": lambda n: kernel(
+        f"FOR (int i = 0; i < {n} / 25; i++) FOR (int j = 0; j < 5; j++) FOR (int k = i; k < i + 5; k++)"
+        " y = (y ^ x + i * j) * k;"
+    ),
+    "constants": lambda n: kernel(lines(n, lambda i: f"int c{i} = {i}; if (x > c{i}) y += c{i};")),
     "elements": lambda n: kernel(f"int v[{n}]; FOR (int i = 0; i < {n}; i++) v[i] = x * i; y = v[x & 7];"),
     "scalars": lambda n: kernel(
         f"int v[{n}]; FOR (int i = 0; i < {n}; i++) v[i] = x * i;"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pycparser.c_parser import Coord
 
+from macah.alignment import opcodes
 from macah.diagnostic import Place
 
 _ATOM = re.compile(r"""\w+|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|//.*|/\*.*?(?:\*/|$)|\S""")
@@ -71,7 +71,7 @@ def _begins(text: str) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _words(text: str, number: int, file: str, line: int) -> tuple[dict[int, _Column], list[int]]:
-    """For the column of each word of a preprocessed text's line, that in the file; and the columns in order."""
+    """For the column of each word of a line of the text, that in the file; and the columns in order."""
     begins = _begins(text)
     here = text[begins[number] : begins[number + 1] - 1 if number + 1 < len(begins) else None]
     there = _source_line(file, line)
@@ -93,7 +93,6 @@ def _lines(file: str, changed: int) -> list[str]:
     return Path(file).read_text(encoding="utf-8-sig", errors="replace").split("\n")
 
 
-@lru_cache(maxsize=4096)
 def _aligned(line: str, source: str) -> dict[int, _Column]:
     """For the column of each word in a preprocessed line, that in the line of the source."""
     here = _atoms(line)
@@ -101,8 +100,7 @@ def _aligned(line: str, source: str) -> dict[int, _Column]:
         return {column: _Column(column, column + len(word)) for word, column in here}
     there = _atoms(source)
     columns: dict[int, _Column] = {}
-    matcher = SequenceMatcher(None, [word for word, _ in here], [word for word, _ in there], autojunk=False)
-    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
+    for kind, i1, i2, j1, j2 in opcodes([word for word, _ in here], [word for word, _ in there]):
         for i in range(i1, i2):
             j = j1 + (i - i1) if kind == "equal" else j1
             if j < len(there):

@@ -15,7 +15,7 @@ from typing import Any
 
 from pycparser import c_ast
 
-from macah.columns import place_at
+from macah.columns import forget_files, place_at
 from macah.diagnostic import MacahError, Note, Place
 from macah.includes import with_includes
 from macah.parser import MacahParser
@@ -94,6 +94,7 @@ def read_program(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> P
 def parse_program(text: str, path: Path, warnings: str = "", command: tuple[str, ...] = ()) -> Program:
     """The program whose preprocessed text is `text`."""
     parser = MacahParser()
+    forget_files()
     try:
         unit = parser.parse(text, str(path))
         sites = _kernel_sites(unit)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from itertools import groupby
+
+from macah.alignment import opcodes
 
 _WORD = re.compile(
     r"""(?P<skip>(?:[ \t\f\v]|\\\n)+|/\*.*?\*/|//(?:\\\n|[^\n])*)"""
@@ -92,24 +93,21 @@ def _pair(here: Word, there: Word) -> Group:
 def _matched(here: list[Word], there: list[Word]) -> Iterator[Group]:
     """The groups of lines that differ."""
     keys = [word.text for word in here]
-    codes = _opcodes(keys, there)
+    words = [word.text for word in there]
+    codes = opcodes(keys, words)
     # A macro's arguments may be there too, but a part of what it expanded to is not their place.
     for kind, i1, i2, _, _ in codes:
         for i in range(i1, i2) if kind != "equal" else ():
             if re.match(r"[A-Za-z_]", keys[i]) and keys[i + 1 : i + 2] == ["("]:
                 for k in range(i, _closing(here, i + 1) + 1):
                     keys[k] = ""
-    for kind, i1, i2, j1, j2 in _opcodes(keys, there):
+    for kind, i1, i2, j1, j2 in opcodes(keys, words):
         if kind == "equal":
             yield from map(_pair, here[i1:i2], there[j1:j2])
         elif i1 < i2:
             before = there[j1 - 1].end if j1 else (there[0].start if there else 0)
             start, end = (there[j1].start, there[j2 - 1].end) if j1 < j2 else (before, before)
             yield Group(here[i1].start, here[i2 - 1].end, start, end)
-
-
-def _opcodes(keys: list[str], there: list[Word]) -> Sequence[tuple[str, int, int, int, int]]:
-    return SequenceMatcher(None, keys, [word.text for word in there], autojunk=False).get_opcodes()
 
 
 def _closing(words: list[Word], at: int) -> int:
