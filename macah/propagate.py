@@ -12,6 +12,8 @@ from macah.walk import is_constant, map_expr, map_operands, targets, written
 
 # What variables certainly are at a point: constants, or other variables; None where control never comes.
 Known = dict[Variable, Expr] | None
+# What became of variables since a point before, None for those of which nothing is known; or None as above.
+Changes = dict[Variable, Expr | None] | None
 
 
 class Propagator:
@@ -19,12 +21,64 @@ class Propagator:
 
     def __init__(self, holds: Holds = is_predicate) -> None:
         self.holds = holds
-        self.known: Known = {}
+        self._facts: dict[Variable, Expr] = {}
+        self._reached = True
+        self._before: list[
+            dict[Variable, Expr | None]
+        ] = []  # what was known, of what has changed since a point
         self.copies: dict[Variable, set[Variable]] = {}  # what may be known as a copy of it
         self.labels: dict[Label, Label] = {}
-        self.leaving: dict[Label, list[Known]] = {}
+        self.leaving: dict[Label, list[Changes]] = {}
+        self.depth: dict[Label, int] = {}
 
     # --- What is known
+
+    @property
+    def known(self) -> Known:
+        """What is known here."""
+        return self._facts if self._reached else None
+
+    @known.setter
+    def known(self, known: Known) -> None:
+        self._reached = known is not None
+        self._facts = known or {}
+
+    def _learn(self, variable: Variable, value: Expr | None) -> None:
+        old = self._facts.get(variable)
+        if old is value:
+            return
+        if self._before:
+            self._before[-1].setdefault(variable, old)
+        if value is None:
+            del self._facts[variable]
+        else:
+            self._facts[variable] = value
+
+    def _changes(self, depth: int) -> Changes:
+        """What has changed since a point."""
+        if not self._reached:
+            return None
+        return {v: self._facts.get(v) for before in self._before[depth:] for v in before}
+
+    def _undo(self) -> Changes:
+        """Go back to the last point that was begun; what has changed since then."""
+        changes = self._changes(len(self._before) - 1)
+        for variable, old in self._before.pop().items():
+            if old is None:
+                self._facts.pop(variable, None)
+            else:
+                self._facts[variable] = old
+        self._reached = True
+        return changes
+
+    def _merge(self, ways: list[Changes]) -> None:
+        """What is known where several ways from here come together again."""
+        coming = [way for way in ways if way is not None]
+        self._reached = bool(coming)
+        for variable in dict.fromkeys(v for way in coming for v in way):
+            old = self._facts.get(variable)
+            first, *others = (way.get(variable, old) for way in coming)
+            self._learn(variable, first if all(other == first for other in others) else None)
 
     def folded(self, expr: Expr) -> Expr:
         """The expression with what is known put in."""
@@ -39,22 +93,21 @@ class Propagator:
 
     def forget(self, variables: Iterable[Variable]) -> None:
         """These variables get new values."""
-        if self.known is None:
+        if not self._reached:
             return
         for variable in variables:
-            self.known.pop(variable, None)
+            self._learn(variable, None)
             for copy in self.copies.get(variable, ()):
-                value = self.known.get(copy)
+                value = self._facts.get(copy)
                 if isinstance(value, Read) and value.variable is variable:
-                    del self.known[copy]
+                    self._learn(copy, None)
 
     def assign(self, variable: Variable, value: Expr) -> None:
-        assert self.known is not None
+        assert self._reached
         self.forget((variable,))
-        if isinstance(value, Const):
-            self.known[variable] = value
-        elif isinstance(value, Read):
-            self.known[variable] = value
+        if isinstance(value, Const | Read):
+            self._learn(variable, value)
+        if isinstance(value, Read):
             self.copies.setdefault(value.variable, set()).add(variable)
 
     # --- Statements
@@ -63,7 +116,7 @@ class Propagator:
         """The statements, rewritten, up to where control ends."""
         result: list[Stmt] = []
         for stmt in body:
-            if self.known is None:
+            if not self._reached:
                 break
             self.statement(stmt, result)
         return tuple(result)
@@ -80,9 +133,8 @@ class Propagator:
             case ir.Block():
                 self.block(stmt, out)
             case ir.Leave(label, where):
-                assert self.known is not None
-                self.leaving[label].append(dict(self.known))
-                self.known = None
+                self.leaving[label].append(self._changes(self.depth[label]))
+                self._reached = False
                 out.append(ir.Leave(self.labels[label], where))
             case ir.While():
                 self.loop(stmt, out)
@@ -116,60 +168,54 @@ class Propagator:
         if isinstance(condition, Const):
             out.extend(self.body(stmt.then if condition.value else stmt.orelse))
             return
-        assert self.known is not None
-        before = dict(self.known)
+        self._before.append({})
         then = self.body(stmt.then)
-        after, self.known = self.known, before
+        ways = [self._undo()]
+        self._before.append({})
         orelse = self.body(stmt.orelse)
-        self.known = _merged([after, self.known])
+        self._merge([*ways, self._undo()])
         if then or orelse:
             out.append(replace(stmt, condition=condition, then=then, orelse=orelse))
 
     def block(self, stmt: ir.Block, out: list[Stmt]) -> None:
         self.labels[stmt.label] = Label(stmt.label.name)
         self.leaving[stmt.label] = []
+        self.depth[stmt.label] = len(self._before)
+        self._before.append({})
         body = self.body(stmt.body)
         if self.leaving[stmt.label]:
             out.append(ir.Block(self.labels[stmt.label], body, stmt.where))
         else:
             out.extend(body)
-        self.known = _merged([self.known, *self.leaving[stmt.label]])
+        self._merge([self._undo(), *self.leaving[stmt.label]])
 
     def loop(self, stmt: ir.While, out: list[Stmt]) -> None:
         self.forget(written((stmt,)))
         before = self.body(stmt.before)
-        condition = self.folded(stmt.condition) if self.known is not None else ir.FALSE
-        after = None if self.known is None else dict(self.known)
+        condition = self.folded(stmt.condition) if self._reached else ir.FALSE
         if is_constant(condition, 0):
             out.extend(before)
             return
+        self._before.append({})
         body = self.body(stmt.body)
+        self._undo()
         out.append(replace(stmt, before=before, condition=condition, body=body))
         # A loop whose condition is always true is left by a `Leave` or not at all.
-        self.known = None if isinstance(condition, Const) else after
+        self._reached = not isinstance(condition, Const)
 
     def do_loop(self, stmt: ir.DoWhile, out: list[Stmt]) -> None:
         guard = self.folded(stmt.guard)
         if is_constant(guard, 0):
             return
         self.forget(written(stmt.body))
-        assert self.known is not None
-        skipped = None if isinstance(guard, Const) else dict(self.known)
+        self._before.append({})
         body = self.body(stmt.body)
-        condition = self.folded(stmt.condition) if self.known is not None else ir.FALSE
+        condition = self.folded(stmt.condition) if self._reached else ir.FALSE
         out.append(replace(stmt, body=body, condition=condition, guard=guard))
         if isinstance(condition, Const) and condition.value:
-            self.known = None
-        self.known = _merged([skipped, self.known])
+            self._reached = False
+        self._merge([None if isinstance(guard, Const) else {}, self._undo()])
 
     def unroll(self, stmt: ir.UnrolledFor, out: list[Stmt]) -> None:
         """Rewrite a FOR loop; it is a pass of its own that can."""
         raise AssertionError(stmt)
-
-
-def _merged(states: list[Known]) -> Known:
-    """What is known where several ways come together."""
-    coming = [state for state in states if state is not None]
-    if not coming:
-        return None
-    return {v: c for v, c in coming[0].items() if all(other.get(v) == c for other in coming[1:])}
