@@ -12,9 +12,10 @@ So it is known at the start of an iteration whether it is the last one.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
+from arch.ops import signed
 from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Variable
 from macah.passes.ahead import Ahead, Parts, constants
@@ -44,7 +45,10 @@ class EarlyTests:
         once = {counter: _added(known.get(counter, Read(counter)), step) for counter, step in steps.items()}
         twice = {counter: _added(once[counter], step) for counter, step in steps.items()}
         truth = self.predicates.truth
-        first = both(parts.inner.guard, truth(replace_reads(condition, once)))
+        first = truth(replace_reads(condition, once))
+        # What counts up from a constant is not beyond its bound before it is when it has stepped.
+        if inner.guard != inner.condition or not _counts_up(condition, steps, known):
+            first = both(parts.inner.guard, first)
         later = truth(replace_reads(condition, {v: Read(other) for v, other in after_next.items()}))
         before = (
             *parts.before,
@@ -84,6 +88,18 @@ class EarlyTests:
 
         condition = visit(condition)
         return tuple(Assign(variable, expr) for expr, variable in made.items()), condition
+
+
+def _counts_up(condition: Expr, steps: Mapping[Variable, Const], known: Mapping[Variable, Const]) -> bool:
+    """True if the condition compares a counter with a bound, and its first step does not wrap around."""
+    match condition:
+        case Apply("slt" | "sle" | "ult" | "ule" as op, (Read(v), bound)) if v in steps and v in known:
+            bits, start, step = v.bits, known[v].value, signed(v.bits, steps[v].value)
+            first = signed(bits, start) if op[0] == "s" else start
+            most = (1 << bits - (op[0] == "s")) - 1
+            return step > 0 and first + step <= most and steps.keys().isdisjoint(variables_in(bound))
+        case _:
+            return False
 
 
 def _steps(body: Body, counters: list[Variable]) -> dict[Variable, Const]:
