@@ -133,6 +133,7 @@ CODES: dict[str, Code] = {
     "unchecked-transfer": _warning("nobody looks whether a non-blocking operation happened", "all"),
     "stream-not-created": _warning("a stream is used, but nothing ever creates it", "default"),
     "stream-one-end": _warning("a stream that nothing sends to, or nothing receives from", "all"),
+    "stream-depth": _warning("a stream is created that holds nothing", "default"),
     "stream-deadlock": _warning("a kernel may wait for what only its own send can bring", "default"),
     "close-by-receiver": _warning("a stream is closed where it is received from", "all"),
     "send-after-close": _warning("a send to a stream that has been closed", "default"),

@@ -1,4 +1,4 @@
-"""Streams that are never created, that nobody sends to or receives from, or that the receiver closes."""
+"""Streams never created, of no depth, that nobody sends to or receives from, or that the receiver closes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,25 @@ from pycparser import c_ast
 
 from macah.diagnostic import Diagnostic, Note
 from macah.lint_events import Event
-from macah.lint_names import callee, spelled
+from macah.lint_names import arguments, callee, spelled
 from macah.lint_threads import Threads
 from macah.lint_values import Site
 from macah.program import place_of, walk
 from macah.syntax import Receive
 
+_DEPTH_AT = {
+    "pstream_create": 1,
+    "stream_create": 1,
+    "mem_reader_spawn_depth": 0,
+    "mem_writer_spawn_depth": 0,
+}
 _SENDING, _RECEIVING = ("send", "close"), ("receive", "ended")
 
 
 def lonely_streams(threads: Threads) -> Iterator[Diagnostic]:
-    """All three kinds."""
+    """All four kinds."""
     yield from _never_created(threads)
+    yield from _of_no_depth(threads.program.unit)
     called = dict(_created(threads.program.unit))
     for site in threads.sites.values():
         # Values of which one is unknown say only of escaped streams that they may be meant.
@@ -28,6 +35,19 @@ def lonely_streams(threads: Threads) -> Iterator[Diagnostic]:
         if site not in threads.escaped and not any(e.kind == "look" for e in events):
             yield from _one_end(site, events, called.get(id(site.node), "the stream"))
         yield from _closed_by_receiver(events)
+
+
+def _of_no_depth(unit: Any) -> Iterator[Diagnostic]:
+    for node in walk(unit):
+        name = callee(node)
+        if name in _DEPTH_AT and len(given := arguments(node)) > _DEPTH_AT[name]:
+            depth = given[_DEPTH_AT[name]]
+            if isinstance(depth, c_ast.Constant) and depth.value.rstrip("uUlL") in ("0", "0x0", "00"):
+                message = (
+                    "a stream must hold at least one element: the program ends where this one is created"
+                )
+                hint = "without a depth it holds 16"
+                yield Diagnostic(message, place_of(depth), hint=hint, code="stream-depth")
 
 
 def _created(unit: Any) -> Iterator[tuple[int, str]]:
