@@ -10,7 +10,6 @@ from macah.check import check_kernel
 from macah.optional import OPTIONAL
 from macah.passes.bank_arrays import bank_arrays
 from macah.passes.bubbles import bubbles
-from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
@@ -18,7 +17,6 @@ from macah.passes.fuse_loops import fuse_loops
 from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
 from macah.passes.remove_leaves import remove_leaves
-from macah.passes.reuse_elements import reuse_elements
 from macah.passes.rotate_arrays import rotate_arrays
 from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.passes.separate_streams import separate_streams
@@ -58,8 +56,6 @@ PIPELINE = (
     Pass(find_sites),
     Pass(fuse_loops),
     Pass(convert_ifs, removes=(ir.If,)),
-    Pass(complete_stores),
-    Pass(reuse_elements),
     Pass(flatten_loops),
     Pass(bubbles),
     Pass(simplify),
