@@ -20,6 +20,7 @@ from .lower import lower
 from .options import Options
 from .passes.pipeline import optimize
 from .program import KernelSite, Program
+from .rare import with_turns
 from .show import show_kernel
 from .stages import Stages
 from .todfg import build_dfg
@@ -74,6 +75,8 @@ def _front(
         unroll = read_unrolling(program, options.unroll).of(kernel)
         kernel = replace(kernel, without=frozenset(options.disable), unroll=unroll)
         watch("lower", kernel)
+    with stages(f"weigh rare branches of {site.name}"):
+        kernel = with_turns(kernel, fabric_of(options.arch))
     with stages(f"optimize {site.name}"):
         return kernel, optimize(kernel, watch)
 

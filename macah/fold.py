@@ -291,6 +291,8 @@ def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
                     users.setdefault(variable, []).append(stmt)
             case ir.Receive():
                 found -= set(stmt.targets)
+            case ir.Late():
+                found.discard(stmt.target)
             case ir.Call():
                 found -= set(stmt.results)
             case _:

@@ -18,6 +18,8 @@ from math import prod
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Place
 from backend.dfg import Word as Word
+from macah.host_memory import Extent as Extent
+from macah.host_memory import Static as Static
 from macah.room import Room as Room
 from macah.site import Site
 
@@ -283,6 +285,25 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """The iteration takes `count` more turns, if the guard is true; what follows happens in the last one."""
+
+    count: int
+    guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """`target = value`, from the first turn since `Turns` of this place; only if the guard is true."""
+
+    target: Variable
+    value: Expr
+    guard: Expr = TRUE
+    where: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Assert:
     """Aborts the program with `message` if `condition` is 0."""
 
@@ -394,6 +415,8 @@ Stmt = (
     | Send
     | Close
     | Ended
+    | Turns
+    | Late
     | Assert
     | If
     | Block
@@ -419,21 +442,6 @@ class Function:
     results: tuple[Variable, ...]
     body: Body
     where: Place | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """Memory of the host: from the beginning of the lvalue `first` to the end of the lvalue `last`.
-
-    It belongs to the variable called `name`, whose lvalue is `owner`; `reached`: through a pointer, so it may
-    be that of another variable, too.
-    """
-
-    name: str
-    owner: str
-    first: str
-    last: str
-    reached: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,19 +473,6 @@ class StreamCapture:
 
 
 @dataclass(frozen=True, slots=True)
-class Static:
-    """A variable that host code cannot name where the kernel stands: a static one, or one that is hidden.
-
-    `symbol` leads to it. `image`: its first bytes, if it is declared in the kernel block itself.
-    """
-
-    symbol: str
-    name: str
-    where: Place | None
-    image: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel block. Its variables and arrays are local, but for the captured ones.
 
@@ -485,6 +480,7 @@ class Kernel:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
     done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
     `room`: the memories over which arrays may be spread.
+    `turns`: how many more of them iterations take in which the rare conditions at these places hold.
     """
 
     name: str
@@ -498,3 +494,4 @@ class Kernel:
     unroll: tuple[tuple[Place, int], ...] = ()
     room: Room | None = None
     bubbles: bool = False
+    turns: tuple[tuple[Place, int], ...] = ()

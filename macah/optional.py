@@ -19,6 +19,7 @@ OPTIONAL = {
     "count_ahead": "counters and sums of nests are known an iteration ahead",
     "join_loops": "loops in sequence that run equally often do their work in the same iterations",
     "run_ahead": "what an inner loop starts with is known before the last one ends",
+    "take_turns": "rare branches that would hold up all iterations take turns of their own",
     "congruence": "variables that always have the same value are one",
     "narrow": "ranges of values simplify operations, and constants are divided by with products",
     "logic": "conditions are compared as logic, and values simplified where they matter",

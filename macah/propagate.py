@@ -155,7 +155,15 @@ class Propagator:
                 self.statement(Assign(passed, ir.TRUE, stmt.where), out)
                 return
             case (
-                ir.Store() | ir.Shift() | ir.Receive() | ir.Send() | ir.Close() | ir.Ended() | ir.Assert()
+                ir.Store()
+                | ir.Shift()
+                | ir.Receive()
+                | ir.Send()
+                | ir.Close()
+                | ir.Ended()
+                | ir.Assert()
+                | ir.Turns()
+                | ir.Late()
             ) if is_constant(stmt.guard, 0):
                 return
             case _:

@@ -250,6 +250,10 @@ class _State:
                 self.closed.add(self.stream(stream, index))
             case ir.Ended(stream, index, target):
                 self.variables[target] = int(not self.inputs.get(self.stream(stream, index)))
+            case ir.Turns():
+                pass
+            case ir.Late(target, value):
+                self.variables[target] = self.value(value)
             case ir.Assert(condition, message):
                 if not self.value(condition):
                     raise AssertionFailed(f"{stmt.where}: {message}")

@@ -45,7 +45,8 @@ def shorten(dfg: DFG, units: int = UNITS) -> DFG:
         if search.feasible(aim):
             found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
             bound = max(least_interval(found, units), slow_cycles(found, floor)[0])
-            if bound < reached:
+            # a value that never changes may have been found to be itself
+            if bound < reached and not _waits_for_itself(found):
                 best, reached = found, bound
         elif stride == 1:
             break
@@ -54,6 +55,14 @@ def shorten(dfg: DFG, units: int = UNITS) -> DFG:
             stride = (stride + 1) // 2
         aim = min(aim, reached) - stride
     return best
+
+
+def _waits_for_itself(dfg: DFG) -> bool:
+    """Whether a value is made of itself within an iteration."""
+    edges: nx.DiGraph[int] = nx.DiGraph(
+        (use.node, consumer) for consumer, _, use in dfg.uses() if use.distance == 0
+    )
+    return not nx.is_directed_acyclic_graph(edges)
 
 
 def least_interval(dfg: DFG, units: int) -> int:

@@ -133,6 +133,10 @@ class _Shower:
                 return f"close {self.at(stream, index)}{self.guard(guard)}"
             case ir.Ended(stream, index, target, guard):
                 return f"{self.name(target)} = ended {self.at(stream, index)}{self.guard(guard)}"
+            case ir.Turns(count, guard):
+                return f"{count} more turns{self.guard(guard)}"
+            case ir.Late(target, value, guard):
+                return f"{self.name(target)} = late {self.expr(value)}{self.guard(guard)}"
             case ir.Assert(condition, message, guard):
                 return f"assert {self.expr(condition)} {message!r}{self.guard(guard)}"
             case ir.Leave(label):

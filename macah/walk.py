@@ -100,6 +100,10 @@ def operands(stmt: Stmt) -> tuple[Expr, ...]:
             return (*stmt.index, stmt.guard)
         case ir.Send():
             return (*stmt.index, *stmt.values, stmt.guard)
+        case ir.Turns():
+            return (stmt.guard,)
+        case ir.Late():
+            return (stmt.value, stmt.guard)
         case ir.Assert():
             return (stmt.condition, stmt.guard)
         case ir.If() | ir.While() | ir.UnrolledFor():
@@ -137,6 +141,10 @@ def map_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
         case ir.Send():
             index, values = _each(stmt.index, change), _each(stmt.values, change)
             return updated(stmt, index=index, values=values, guard=change(stmt.guard))
+        case ir.Turns():
+            return updated(stmt, guard=change(stmt.guard))
+        case ir.Late():
+            return updated(stmt, value=change(stmt.value), guard=change(stmt.guard))
         case ir.Assert():
             return updated(stmt, condition=change(stmt.condition), guard=change(stmt.guard))
         case ir.If() | ir.While() | ir.UnrolledFor():
@@ -210,7 +218,7 @@ def targets(stmt: Stmt) -> tuple[Variable, ...]:
             return (*stmt.targets, *(v for v in (stmt.worked, stmt.passed) if v is not None))
         case ir.Send():
             return () if stmt.worked is None else (stmt.worked,)
-        case ir.Ended():
+        case ir.Ended() | ir.Late():
             return (stmt.target,)
         case ir.Call():
             return stmt.results
@@ -229,7 +237,7 @@ def map_targets(stmt: Stmt, change: Callable[[Variable], Variable]) -> Stmt:
             return replace(stmt, targets=tuple(change(v) for v in stmt.targets), worked=worked, passed=passed)
         case ir.Send():
             return stmt if stmt.worked is None else replace(stmt, worked=change(stmt.worked))
-        case ir.Ended():
+        case ir.Ended() | ir.Late():
             return replace(stmt, target=change(stmt.target))
         case ir.Call():
             return replace(stmt, results=tuple(change(v) for v in stmt.results))
@@ -420,7 +428,17 @@ def truth(condition: Expr) -> Expr:
 def with_guard(stmt: Stmt, guard: Expr) -> Stmt:
     """An effect that happens only if `guard` is not 0 as well."""
     match stmt:
-        case ir.Store() | ir.Shift() | ir.Receive() | ir.Send() | ir.Close() | ir.Ended() | ir.Assert():
+        case (
+            ir.Store()
+            | ir.Shift()
+            | ir.Receive()
+            | ir.Send()
+            | ir.Close()
+            | ir.Ended()
+            | ir.Turns()
+            | ir.Late()
+            | ir.Assert()
+        ):
             return replace(stmt, guard=both(guard, stmt.guard))
         case ir.DoWhile():
             return replace(stmt, guard=both(guard, stmt.guard))

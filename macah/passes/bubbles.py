@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from backend.dfg import Place
 from macah import ir
 from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
 from macah.passes.liveness import live_at_end, live_in_loop
@@ -47,6 +48,7 @@ from macah.walk import (
     map_targets,
     negate,
     operands,
+    statements,
     targets,
     truth,
     variables_in,
@@ -56,32 +58,42 @@ from macah.walk import (
 
 def bubbles(kernel: ir.Kernel) -> ir.Kernel:
     """Make blocking receives bubbles in a kernel that asks for it; see the module for an example."""
-    if not kernel.bubbles or kernel.ordered:
+    rare = any(isinstance(stmt, ir.Turns | ir.Late) for stmt in statements(kernel.body))
+    if not rare and (not kernel.bubbles or kernel.ordered):
         return kernel
     *leading, loop = kernel.body or (ir.DoWhile((), ir.FALSE),)
     if not isinstance(loop, ir.DoWhile):
         leading, loop = [], ir.DoWhile(kernel.body, ir.FALSE, where=kernel.where)
-    waiting = [place for place, stmt in enumerate(loop.body) if _waits(stmt)]
-    if not waiting:
+    safe = kernel.bubbles and not kernel.ordered
+    waiting = [place for place, stmt in enumerate(loop.body) if _waits(stmt, safe)]
+    if not waiting and not rare:
         return replace(kernel, bubbles=False)
     bubbler = _Bubbler(kernel, loop, waiting)
     loop = bubbler.loop()
     return replace(kernel, body=(*leading, *bubbler.start, loop))
 
 
-def _waits(stmt: Stmt) -> bool:
-    return isinstance(stmt, ir.Receive) and stmt.worked is None and not is_constant(stmt.guard, 0)
+def _waits(stmt: Stmt, receives: bool) -> bool:
+    match stmt:
+        case ir.Receive(worked=None, guard=guard):
+            return receives and not is_constant(guard, 0)
+        case ir.Turns(guard=guard):
+            return not is_constant(guard, 0)
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """A blocking receive: `open` says that it has not passed in an attempt before, `done` that it has by now.
+    """A blocking receive or a rare branch.
 
-    `open` is None if the iteration goes on as soon as it has passed.
+    `open` says that it has not passed in an attempt before, `done` that it has by now. `open` is None if the
+    iteration goes on as soon as it has passed. `over` says of a rare branch that its last turn has come.
     """
 
     open: Variable | None
     done: Expr
+    over: Variable | None = None
 
 
 @dataclass(slots=True)
@@ -99,6 +111,8 @@ class _Bubbler:
     kept: set[Variable] = field(default_factory=set)  # these are not changed by a bubble anyway
     writes: Counter[Variable] = field(default_factory=Counter)
     first_read: dict[Variable, int] = field(default_factory=dict)
+    over: dict[Place | None, tuple[Variable, int]] = field(default_factory=dict)
+    shifts: list[Stmt] = field(default_factory=list)
     changes: dict[Array, int] = field(default_factory=dict)  # the last store before the last receive
 
     def loop(self) -> ir.DoWhile:
@@ -110,8 +124,15 @@ class _Bubbler:
             stmt = self.with_loads_held(stmt, place)
             level = max((self.level_of(expr, stored) for expr in operands(stmt)), default=0)
             if place in self.waiting:
-                assert isinstance(stmt, ir.Receive)
-                self.receive(stmt, place, level)
+                if isinstance(stmt, ir.Turns):
+                    self.turns(stmt)
+                else:
+                    assert isinstance(stmt, ir.Receive)
+                    self.receive(stmt, place, level)
+            elif isinstance(stmt, ir.Late):
+                self.late(stmt)
+            elif isinstance(stmt, ir.Turns):
+                pass  # its condition is never true
             elif isinstance(stmt, Assign):
                 self.level[stmt.variable] = level
                 self.out.append(stmt)
@@ -125,7 +146,7 @@ class _Bubbler:
             for expr in operands(stmt):
                 for variable in variables_in(expr):
                     self.first_read.setdefault(variable, place)
-            if isinstance(stmt, ir.Store) and place < self.waiting[-1]:
+            if isinstance(stmt, ir.Store) and place < self.last:
                 self.changes[stmt.array] = place
 
     @property
@@ -136,6 +157,11 @@ class _Bubbler:
     def is_last(self) -> bool:
         """True in the last segment: what happens there need not be held."""
         return self.segment == len(self.waiting)
+
+    @property
+    def last(self) -> int:
+        """The place of the last gate."""
+        return self.waiting[-1] if self.waiting else -1
 
     def level_of(self, expr: Expr, stored: set[Array]) -> int:
         """The first segment in which the value is right: what it is made of comes from it or earlier ones."""
@@ -165,6 +191,52 @@ class _Bubbler:
         self.passed.append(after)
         self.streams[stmt.stream] = self.segment
         self.level |= dict.fromkeys(stmt.targets, self.segment)
+
+    def turns(self, stmt: ir.Turns) -> None:
+        """A gate that passes when it has been tried `count` times in vain, if its guard is true at all."""
+        asked: Expr = both(self.passed[-1], stmt.guard)
+        open_ = None
+        if self.segment + 1 < len(self.waiting):
+            open_ = Variable("open", where=stmt.where)
+            self.start.append(Assign(open_, ir.TRUE))
+            asked = both(Read(open_), asked)
+        waits, over = Variable("waits", where=stmt.where), Variable("over", where=stmt.where)
+        before = self.past(waits, stmt.count)
+        all_: Expr = ir.TRUE
+        for past in before:
+            all_ = both(all_, Read(past))
+        self.out.append(Assign(over, all_, stmt.where))
+        self.out.append(Assign(waits, both(asked, negate(Read(over))), stmt.where))
+        after = self.named(both(self.passed[-1], negate(Read(waits))))
+        self.over[stmt.where] = (over, stmt.count)
+        self.gates.append(_Gate(open_, after, over))
+        self.passed.append(after)
+
+    def past(self, variable: Variable, count: int) -> list[Variable]:
+        """What a variable was one, two, … turns ago; 0 before the loop."""
+        past = [Variable(variable.name, variable.bits, variable.where) for _ in range(count)]
+        self.start += [Assign(copy, Const(0, copy.bits)) for copy in past]
+        newer = [variable, *past]
+        self.shifts += [Assign(old, Read(new)) for old, new in reversed(list(zip(past, newer, strict=False)))]
+        return past
+
+    def late(self, stmt: ir.Late) -> None:
+        """The value of some turns ago, in the turn in which that is the iteration's first."""
+        guard, value = stmt.guard, stmt.value
+        if stmt.where in self.over:
+            over, count = self.over[stmt.where]
+            new = Variable(stmt.target.name, value.bits, stmt.where)
+            self.out.append(Assign(new, value, stmt.where))
+            value = Read(self.past(new, count)[-1])
+            if self.is_last and self.gates[-1].over == over:
+                guard = both(Read(over), guard)
+                self.kept |= {stmt.target} if self.writes[stmt.target] == 1 else set()
+            else:
+                held = fresh(new)
+                self.out.append(Assign(held, Apply("select", (Read(over), value, Read(held)))))
+                value = Read(held)
+        self.level[stmt.target] = self.segment
+        self.out.append(Assign(stmt.target, Apply("select", (guard, value, Read(stmt.target))), stmt.where))
 
     def effect(self, stmt: Stmt, place: int) -> None:
         if isinstance(stmt, ir.Receive | ir.Send | ir.Close | ir.Ended):
@@ -249,5 +321,6 @@ class _Bubbler:
                 self.out.append(Assign(gate.open, Apply("eq", (gate.done, go)), where))
         if 0 in self.fresh:
             self.out.append(Assign(self.fresh[0], go, where))
+        self.out += self.shifts
         condition = Apply("or", (waits, truth(self.old.condition)))
         return ir.DoWhile((*saved, *self.out), condition, self.old.guard, where)

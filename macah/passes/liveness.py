@@ -54,7 +54,7 @@ def overwritten(stmt: Stmt) -> tuple[Variable, ...]:
             return (passed,)
         case ir.Receive(worked=worked) | ir.Send(worked=worked):
             return () if worked is None or not is_constant(stmt.guard, 1) else (worked,)
-        case ir.Ended():
+        case ir.Ended() | ir.Late():
             return targets(stmt) if is_constant(stmt.guard, 1) else ()
         case _:
             return ()

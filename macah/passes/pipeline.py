@@ -22,6 +22,7 @@ from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.passes.separate_streams import separate_streams
 from macah.passes.simplify import simplify
 from macah.passes.split_wide import split_wide
+from macah.passes.take_turns import take_turns
 from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import unroll_loops
 
@@ -55,9 +56,10 @@ PIPELINE = (
     Pass(bank_arrays),
     Pass(find_sites),
     Pass(fuse_loops),
+    Pass(take_turns),
     Pass(convert_ifs, removes=(ir.If,)),
     Pass(flatten_loops),
-    Pass(bubbles),
+    Pass(bubbles, removes=(ir.Turns, ir.Late)),
     Pass(simplify),
 )
 

@@ -152,6 +152,8 @@ def _booleans(kernel: ir.Kernel) -> set[Variable]:
                 values.setdefault(variable, []).append(value)
             case ir.Receive():
                 other.update(stmt.targets)
+            case ir.Late():
+                other.add(stmt.target)
             case _:
                 pass
             # what is left among the targets is `worked` and the like: 0 or 1

@@ -52,7 +52,7 @@ class _Sweeper:
                 return None
             case ir.Forget():
                 return None  # scalars are made of arrays before
-            case ir.Ended():
+            case ir.Ended() | ir.Late():
                 if stmt.target not in live:
                     return None
                 if is_constant(stmt.guard, 1):

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_kernels import IN, TRY, observable, random_kernel
+from random_kernels import IN, TRY, Choices, observable, random_kernel
 
 from arch.describe import load_fabric
 from backend import run_dfg as graph_interpreter
@@ -48,9 +48,9 @@ def lowered(text: str) -> ir.Kernel:
     return replace(lower(program, program.kernels[0]), bubbles=True)
 
 
-def with_receives(seed: int) -> ir.Kernel:
+def with_receives(seed: int, choices: Choices | None = None) -> ir.Kernel:
     """A random kernel with more blocking receives than others have."""
-    kernel, chance = random_kernel(seed), Random(seed)
+    kernel, chance = random_kernel(seed, choices), Random(seed)
 
     def change(stmt: ir.Stmt) -> tuple[ir.Stmt, ...]:
         if isinstance(stmt, ir.Receive) and chance.random() < 0.6:
