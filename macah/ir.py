@@ -20,6 +20,7 @@ from backend.dfg import Place
 from backend.dfg import Word as Word
 from macah.host_memory import Extent as Extent
 from macah.host_memory import Static as Static
+from macah.rare_branch import RareBranch
 from macah.room import Room as Room
 from macah.site import Site
 
@@ -480,7 +481,7 @@ class Kernel:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
     done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
     `room`: the memories over which arrays may be spread.
-    `turns`: how many more of them iterations take in which the rare conditions at these places hold.
+    `rare`: what was decided about branches with EXPECT.
     """
 
     name: str
@@ -494,4 +495,4 @@ class Kernel:
     unroll: tuple[tuple[Place, int], ...] = ()
     room: Room | None = None
     bubbles: bool = False
-    turns: tuple[tuple[Place, int], ...] = ()
+    rare: tuple[RareBranch, ...] = ()

@@ -14,8 +14,8 @@ exclusive operations share would need selects for their operands, which are oper
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -25,6 +25,7 @@ from macah import ir
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.passes.take_turns import is_rare
+from macah.rare_branch import RareBranch
 from macah.todfg import build_dfg
 from macah.walk import statements
 
@@ -32,19 +33,11 @@ COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
 MOST_BRANCHES = 3
 MOST_NODES = 1000
 GAIN = 0.95
-"""Turns must save so much, as schedules do not always reach their lower bounds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What is expected of a kernel: its interval, and the cycles of an iteration on average."""
-
-    interval: int
-    cycles: float
+"""Turns must save 5 %, as schedules do not always reach their lower bounds."""
 
 
 def with_turns(kernel: ir.Kernel, fabric: Fabric) -> ir.Kernel:
-    """The kernel, with turns for the rare branches that gain by them."""
+    """The kernel with a decision about each rare branch."""
     if not enabled(kernel, "take_turns") or not any(
         isinstance(stmt, ir.If) and stmt.expect is not None for stmt in _everything(kernel)
     ):
@@ -60,26 +53,45 @@ def with_turns(kernel: ir.Kernel, fabric: Fabric) -> ir.Kernel:
         bounds = minimum_interval(dfg, fabric)
     except DoesNotFit:
         return kernel
-    if bounds.recurrence <= bounds.resource or len(dfg.nodes) > MOST_NODES:
-        return kernel
-    best = Estimate(bounds.mii, bounds.mii)
-    for place, _ in sorted(chances.items(), key=lambda item: item[1])[:MOST_BRANCHES]:
-        others = kernel.turns
-        for count in COUNTS:
-            tried = replace(kernel, turns=(*others, (place, count)))
-            found = estimate(tried, chances, fabric)
-            if found is not None and found.cycles < best.cycles * GAIN:
-                kernel, best = tried, found
+    plain = bounds.mii
+    counts = COUNTS if bounds.recurrence > bounds.resource and len(dfg.nodes) <= MOST_NODES else ()
+    rarest = sorted(chances.items(), key=lambda item: item[1])
+    interval, cycles = plain, float(plain)
+    for place, chance in rarest[:MOST_BRANCHES]:
+        best = RareBranch(place, 0, chance, plain, interval, cycles)
+        for count in counts:
+            tried = replace(best, turns=count)
+            found = _interval(replace(kernel, rare=(*kernel.rare, tried)), fabric)
+            cost = expected_cycles(found, (*kernel.rare, tried))
+            if cost < best.cycles * GAIN:
+                best = replace(tried, interval=found, cycles=cost)
+        kernel = replace(kernel, rare=(*kernel.rare, best))
+        interval, cycles = best.interval, best.cycles
     return kernel
 
 
-def estimate(kernel: ir.Kernel, chances: dict[Place, float], fabric: Fabric) -> Estimate | None:
-    """What to expect of a kernel whose `turns` are chosen; None if it does not fit."""
+def expected_cycles(interval: int, rare: Iterable[RareBranch]) -> float:
+    """What an iteration takes on average."""
+    return interval * (1 + sum(branch.chance * branch.turns for branch in rare))
+
+
+def rare_text(branch: RareBranch) -> str:
+    """A decision, for people."""
+    place = f"{branch.where.file}:{branch.where.line}, taken by {branch.chance:.1%} of the iterations"
+    if not branch.turns:
+        return f"{place}, is predicated"
+    return (
+        f"{place}, takes {branch.turns} more turns: an interval of {branch.interval} instead of"
+        f" {branch.predicated}, {branch.cycles:.1f} cycles on average"
+    )
+
+
+def _interval(kernel: ir.Kernel, fabric: Fabric) -> int:
+    """The lower bound of the interval; the largest if the kernel does not fit at all."""
     try:
-        interval = minimum_interval(build_dfg(optimize(kernel)), fabric).mii
+        return minimum_interval(build_dfg(optimize(kernel)), fabric).mii
     except DoesNotFit:
-        return None
-    return Estimate(interval, interval * (1 + sum(chances[place] * count for place, count in kernel.turns)))
+        return fabric.max_interval
 
 
 def _chances(kernel: ir.Kernel) -> Iterator[tuple[Place, float]]:

@@ -17,6 +17,7 @@ from backend.mapping import Mapping
 
 from .adpc import PseudoConstant
 from .ir import Kernel
+from .rare import rare_text
 from .source_bound import SourceBound, Step, source_bound
 from .why import Recurrence, Why, why
 from .why_text import change_text, meeting_text, recurrence_text, resource_text
@@ -117,6 +118,18 @@ def facts(account: Account) -> dict[str, Any]:
         "source_bound": account.source.interval,
         "source_resource_bound": account.source.resource,
         "source_recurrence_bound": account.source.recurrence,
+        "bubbles": account.lowered.bubbles,
+        "rare_branches": [
+            {
+                "file": branch.where.file,
+                "line": branch.where.line,
+                "expected": branch.chance,
+                "turns": branch.turns,
+                "ii_predicated": branch.predicated,
+                "cycles_per_iteration": branch.cycles,
+            }
+            for branch in account.lowered.rare
+        ],
         "binding": limit(account.why),
         "binding_text": bounds.binding,
         "schedule_length": mapping.length,
@@ -229,7 +242,10 @@ def _kernel_text(account: Account) -> str:
         f"  links and registers  {f['registers_used']} of {f['registers']}",
         f"  memories             {f['memories_used']} of {f['memories']}, {f['memory_words']} words",
         f"  streams              {f['streams']}",
+        *(f"  rare branch          {rare_text(branch)}" for branch in account.lowered.rare),
     ]
+    if account.lowered.bubbles:
+        lines.append("  receives             as bubbles: iterations that would wait hold up no others")
     return "\n".join(lines) + "\n"
 
 

@@ -268,7 +268,7 @@ class _Builder:
         """Whether there is an iteration after this one."""
         alive = self.read(self.alive)
         match self.loop.condition:
-            case Apply("or", (waits, condition)) if self.kernel.bubbles or self.kernel.turns:
+            case Apply("or", (waits, condition)) if self.kernel.bubbles or self.kernel.rare:
                 # What is known last, that the iteration is a bubble, decides last: it is on a recurrence.
                 more = self.graph.pure("and", self.predicate(condition), alive, where=self.where)
                 return self.graph.pure("select", self.predicate(waits), alive, more, where=self.where)

@@ -23,8 +23,8 @@ from macah.walk import Renaming, flat_map, fresh, statements
 
 
 def take_turns(kernel: ir.Kernel) -> ir.Kernel:
-    """Mark the rare branches that `kernel.turns` names; see the module for an example."""
-    turns = dict(kernel.turns)
+    """Mark the rare branches that are to have them; see the module for an example."""
+    turns = {branch.where: branch.turns for branch in kernel.rare if branch.turns}
     if not turns:
         return kernel
 
