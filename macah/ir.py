@@ -480,8 +480,7 @@ class Kernel:
     `ordered`: operations on different streams keep their order as well, as seen from outside. `bubbles`:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
     done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
-    `room`: the memories over which arrays may be spread.
-    `rare`: what was decided about branches with EXPECT.
+    `room`: the memories over which arrays may be spread. `rare`: decisions about branches with EXPECT.
     """
 
     name: str
