@@ -17,6 +17,7 @@ from macah.lower import lower
 from macah.optional import OPTIONAL
 from macah.passes.pipeline import PIPELINE, optimize, required
 from macah.program import read_program
+from macah.rare import with_turns
 from macah.todfg import build_dfg
 
 # Every optimisation changes the graph of one of these: who adds one adds a kernel if need be.
@@ -66,6 +67,9 @@ KERNELS = (
         for (int i = 0; i < 8; i++) for (int x = i * 5; x > 1; x >>= 1) out <! x; } }""",
     """void f(int a[8], int b[8]) {
       kernel { for (int i = 0; i < 8; i++) a[i] = i; for (int i = 0; i < 8; i++) b[i] = a[i]; } }""",
+    """void f(int stream out) {
+      kernel { int x = 1;
+        for (int i = 0; i < 99; i++) { if (EXPECT(x > 90, 0.02)) x = x / i; x += i; out <! x; } } }""",
 )
 
 
@@ -81,8 +85,9 @@ def _kernels(directory: Path) -> list[ir.Kernel]:
 
 def _graph(kernel: ir.Kernel, *without: str) -> DFG:
     room = ir.Room(memories=32, ports=1, interval=1)
-    kernel = optimize(replace(kernel, without=frozenset(without), room=room))
-    return with_copies(kernel, build_dfg(kernel), load_fabric("grid8x8"))
+    fabric = load_fabric("grid8x8")
+    kernel = optimize(with_turns(replace(kernel, without=frozenset(without), room=room), fabric))
+    return with_copies(kernel, build_dfg(kernel), fabric)
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
