@@ -80,14 +80,18 @@ class Costs:
 
     def _is_narrow(self, value: Value) -> bool:
         """True for a value that ranges may show to be one of a few: what divides by it is a choice."""
-        draft = self._draft(value)
-        for _ in range(_MOST_LINKS):
-            if draft is None or draft.op not in ("add", "and", "shl", "or"):
-                break
-            if draft.op == "and" and any(isinstance(v, Const) for v in draft.operands):
+        pending, count = [value], 0
+        while pending and count < _MOST_LINKS:
+            draft = self._draft(pending.pop())
+            count += 1
+            if draft is None:
+                continue
+            masks = draft.op == "and" and any(isinstance(v, Const) for v in draft.operands)
+            if masks or draft.op in COMPARISONS or draft.op in _EXTENSIONS:
                 return True
-            draft = self._draft(draft.operands[0])
-        return draft is not None and (draft.op in COMPARISONS or draft.op in _EXTENSIONS)
+            if draft.op in ("add", "and", "shl", "or", "select", "xor"):
+                pending.extend(draft.operands)
+        return False
 
     def _draft(self, value: Value) -> Draft | None:
         return self.graph.drafts[value.node] if isinstance(value, Use) else None
