@@ -30,13 +30,13 @@ class Magic:
     shift: int
 
 
-def magic(divisor: int, most: int, least: int = 0) -> Magic:
+def magic(divisor: int, most: int, least: int = 0, width: int = WIDTH) -> Magic:
     """The reciprocal for dividends from `least`, at most 0, to `most`; its factor may need 33 bits.
 
     A negative quotient is one too small, so that there e * -x may be 2^k.
     """
-    for shift in range(WIDTH + 1):
-        power = 1 << (WIDTH + shift)
+    for shift in range(width + 1):
+        power = 1 << (width + shift)
         factor = power // divisor + 1
         error = factor * divisor - power
         if error * most < power and error * -least <= power:
@@ -44,20 +44,20 @@ def magic(divisor: int, most: int, least: int = 0) -> Magic:
     raise AssertionError(divisor)
 
 
-def unsigned_quotient(do: Builder[T], x: T, divisor: int, most: int) -> T:
+def unsigned_quotient(do: Builder[T], x: T, divisor: int, most: int, width: int = WIDTH) -> T:
     """x / divisor for a divisor that is not 0, where x is at most `most`."""
     zeros = (divisor & -divisor).bit_length() - 1
     if divisor == 1 << zeros:
         return do("shr", x, zeros)
-    if divisor >= HALF:
+    if divisor >= 1 << (width - 1):
         return do("ule", divisor, x)
-    found = magic(divisor, most)
-    if found.factor <= WORD:
+    found, whole = magic(divisor, most, width=width), 1 << width
+    if found.factor < whole:
         return do("shr", do("umulh", x, found.factor), found.shift)
     if zeros:
-        return unsigned_quotient(do, do("shr", x, zeros), divisor >> zeros, most >> zeros)
-    # (x * (factor - 2^32) >> 32) + x may need 33 bits: halve the difference first.
-    upper = do("umulh", x, found.factor & WORD)
+        return unsigned_quotient(do, do("shr", x, zeros), divisor >> zeros, most >> zeros, width)
+    # The upper word of the whole product may need another bit: halve the difference first.
+    upper = do("umulh", x, found.factor - whole)
     half = do("shr", do("sub", x, upper), 1)
     return do("shr", do("add", half, upper), found.shift - 1)
 

@@ -5,7 +5,7 @@
                                     x.lo = x.lo'
 
 Captured variables and arrays become two, with `half` 0 and 1; so do words of stream elements.
-A division becomes a loop that finds one bit of the quotient each time.
+A division by a constant becomes products, another one a loop that finds one bit of the quotient each time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from arch.ops import COMPARISONS, evaluate
 from backend.dfg import Place, Word
 from macah import ir
 from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Stream, Variable
+from macah.passes.wide_division import division
 from macah.walk import variables_in
 from macah.wide import Pair, Wide, halves, operation
 
@@ -178,11 +179,10 @@ class _Splitter:
             count = Const(b.value.bit_length() - 1)
             mask = Const(b.value - 1, 64)
             return self.pair(operation("shr", a, count) if op == "udiv" else operation("and", a, mask))
-        steps, result = _division(op, a, b, self.where)
+        steps, result = division(op, a, b, self.where)
         for stmt in steps:
             self.statement(stmt)
-        low, high = self.names.variable(result)
-        return Read(low), Read(high)
+        return self.pair(result)
 
     # --- Statements
 
@@ -291,54 +291,3 @@ def _extended(extension: str, expr: Expr) -> Expr | None:
             return low if evaluate(extension, 32, low.value) == value else None
         case _:
             return None
-
-
-def _division(op: str, a: Expr, b: Expr, where: Place | None) -> tuple[Body, Variable]:
-    """Statements that divide, still on 64-bit values, and the variable with the result."""
-    dividend, divisor = Variable("dividend", 64, where), Variable("divisor", 64, where)
-    x, y = Read(dividend), Read(divisor)
-    start = (Assign(dividend, a, where), Assign(divisor, b, where))
-    if op[0] == "u":
-        loop, quotient, remainder = _long_division(x, y, where)
-        return (*start, *loop), quotient if op == "udiv" else remainder
-    loop, quotient, remainder = _long_division(operation("abs", x), operation("abs", y), where)
-    zero, result = Const(0, 64), Variable("result", 64, where)
-    if op == "sdiv":
-        differ = operation("slt", operation("xor", x, y), zero)
-        value = operation("select", differ, operation("neg", Read(quotient)), Read(quotient))
-        # As `arch.ops` has it
-        value = operation("select", operation("eq", y, zero), Const((1 << 64) - 1, 64), value)
-    else:
-        negative = operation("slt", x, zero)
-        value = operation("select", negative, operation("neg", Read(remainder)), Read(remainder))
-    return (*start, *loop, Assign(result, value, where)), result
-
-
-def _long_division(a: Expr, b: Expr, where: Place | None) -> tuple[Body, Variable, Variable]:
-    """Bit by bit: the dividend moves through `quotient` into `remainder`; dividing by 0 gives all ones."""
-    quotient, remainder = Variable("quotient", 64, where), Variable("remainder", 64, where)
-    divisor, count = Variable("divisor", 64, where), Variable("bit", 32, where)
-    over, fits = Variable("over", 32, where), Variable("fits", 32, where)
-    q, r, d, one = Read(quotient), Read(remainder), Read(divisor), Const(1)
-    start = (
-        Assign(quotient, a, where),
-        Assign(divisor, b, where),
-        Assign(remainder, Const(0, 64), where),
-        Assign(count, Const(64), where),
-    )
-    entering = operation("shr", q, Const(63))
-    body = (
-        # The remainder has 65 bits for a moment.
-        Assign(over, operation("slt", r, Const(0, 64)), where),
-        Assign(remainder, operation("or", operation("shl", r, one), entering), where),
-        Assign(fits, Apply("or", (Read(over), operation("ule", d, r))), where),
-        Assign(remainder, operation("select", Read(fits), operation("sub", r, d), r), where),
-        Assign(
-            quotient,
-            operation("or", operation("shl", q, one), Apply("zext32", (Read(fits),), 64)),
-            where,
-        ),
-        Assign(count, Apply("sub", (Read(count), one)), where),
-    )
-    loop = ir.DoWhile(body, Apply("ne", (Read(count), Const(0))), where=where)
-    return (*start, loop), quotient, remainder

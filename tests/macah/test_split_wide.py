@@ -63,6 +63,30 @@ def test_operations_with_constants(op, constant):
         run_both(Apply(op, (Read(X), Const(constant, 64)), bits), x, 0)
 
 
+@pytest.mark.parametrize("op", DIVISIONS)
+@pytest.mark.parametrize(
+    "divisor", [3, 7, 10, 641, 48000, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 10**12, 2**62 + 1]
+)
+def test_divisions_by_constants(op, divisor):
+    rng = random.Random(divisor)
+    for number in (divisor, -divisor, 2**63 - divisor):
+        constant = Const(number % 2**64, 64)
+        multiples = [constant.value * rng.randrange(2**20) + step for step in (-1, 0, 1)]
+        words = (*EDGES, *multiples, -divisor, 1 - divisor, rng.getrandbits(64))
+        for x in sorted({word % 2**64 for word in words}):
+            run_both(Apply(op, (Read(X), constant), 64), x, 0)
+            for extension in ("sext32", "zext32"):
+                short = Apply(extension, (Apply("trunc", (Read(X),)),), 64)
+                run_both(Apply(op, (short, constant), 64), x, 0)
+
+
+@pytest.mark.parametrize("op", DIVISIONS)
+def test_only_divisors_that_vary_need_a_loop(op):
+    for divisor, loops in ((Const(10, 64), 0), (Read(Y), 1)):
+        kernel = ir.Kernel("k", captured(X, Y), (), (Assign(X, Apply(op, (Read(X), divisor), 64)),))
+        assert sum(isinstance(stmt, ir.DoWhile) for stmt in split_wide(kernel).body) == loops
+
+
 @pytest.mark.parametrize("op", [*UNARY, *NARROW])
 def test_operations_on_one_value(op):
     for x in [*EDGES, 0x80, 0x8000, 0xFF7F]:
