@@ -31,7 +31,7 @@ from macah.walk import statements
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16)
 MOST_BRANCHES = 3
-MOST_NODES = 1000
+MOST_NODES = 400
 GAIN = 0.95
 """Turns must save 5 %, as schedules do not always reach their lower bounds."""
 
@@ -60,6 +60,8 @@ def with_turns(kernel: ir.Kernel, fabric: Fabric) -> ir.Kernel:
     for place, chance in rarest[:MOST_BRANCHES]:
         best = RareBranch(place, 0, chance, plain, interval, cycles)
         for count in counts:
+            if count > 2 * best.turns + 2:
+                break  # more turns have stopped helping
             tried = replace(best, turns=count)
             found = _interval(replace(kernel, rare=(*kernel.rare, tried)), fabric)
             cost = expected_cycles(found, (*kernel.rare, tried))
