@@ -2,47 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
 
 from arch.ops import signed
 from macah import ir
 from macah.ir import Apply, Array, Body, Const, DoWhile, Expr, Read, Stmt, Variable
-from macah.passes.counters import Counter
-from macah.walk import arrays_read, arrays_written, loads_in, operands, statements
+from macah.walk import arrays_read, arrays_written, loads_in, operands, statements, written
 
 _LARGEST = 1 << 30  # offsets that cannot wrap around
 _Offsets = list[tuple[int | None, ...]]
 
 
-def arrays_allow(first: DoWhile, a: Counter, second: DoWhile, b: Counter) -> bool:
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A loop, and variables of its own that have the same value as the other's when an iteration starts."""
+
+    loop: DoWhile
+    counters: tuple[Variable, ...]
+
+
+def arrays_allow(first: Counted, second: Counted, up: bool) -> bool:
     """True if no iteration of the second loop touches what a later one of the first changes, and vice versa.
 
-    `a` and `b` are the counters of the loops.
+    `up`: the counters grow.
     """
-    stores = arrays_written(first.body), arrays_written(second.body)
-    touched = [
-        arrays_read(loop.body) | changed for loop, changed in zip((first, second), stores, strict=True)
-    ]
+    bodies = first.loop.body, second.loop.body
+    stores = arrays_written(bodies[0]), arrays_written(bodies[1])
+    touched = [arrays_read(body) | changed for body, changed in zip(bodies, stores, strict=True)]
     shared = (stores[0] & touched[1]) | (stores[1] & touched[0])
-    if not shared:
-        return True
-    if (a.start, a.step) != (b.start, b.step):
-        return False
-    places = _places(first.body, a, shared), _places(second.body, b, shared)
-    up = signed(a.step.bits, a.step.value) > 0
+    places = [_places(one.loop.body, one.counters, shared) for one in (first, second)]
     return all(_is_behind(places[0][array], places[1][array], up) for array in shared)
 
 
-def _places(body: Body, counter: Counter, arrays: Iterable[Array]) -> dict[Array, _Offsets]:
-    """For each access the distance of each index from the counter, where that is a constant."""
+def _places(body: Body, counters: tuple[Variable, ...], arrays: Iterable[Array]) -> dict[Array, _Offsets]:
+    """For each access the distance of each index from the counters, where that is a constant."""
     found: dict[Array, _Offsets] = {array: [] for array in arrays}
-    stepped = False
+    current = set(counters)
     for stmt in body:
         for array, index in _accesses(stmt):
             if array in found:
-                offsets = [None if stepped else _offset(expr, counter.variable) for expr in index]
-                found[array].append(tuple(offsets))
-        stepped = stepped or stmt is counter.write
+                found[array].append(tuple([_offset(expr, current) for expr in index]))
+        current -= written((stmt,))
     return found
 
 
@@ -55,13 +56,13 @@ def _accesses(stmt: Stmt) -> Iterator[tuple[Array, tuple[Expr, ...]]]:
             yield inner.array, inner.index
 
 
-def _offset(expr: Expr, counter: Variable) -> int | None:
+def _offset(expr: Expr, counters: Container[Variable]) -> int | None:
     match expr:
-        case Read(variable) if variable is counter:
+        case Read(variable) if variable in counters:
             return 0
-        case Apply("add", (Read(variable), Const(value, bits))) if variable is counter:
+        case Apply("add", (Read(variable), Const(value, bits))) if variable in counters:
             offset = signed(bits, value)
-        case Apply("sub", (Read(variable), Const(value, bits))) if variable is counter:
+        case Apply("sub", (Read(variable), Const(value, bits))) if variable in counters:
             offset = -signed(bits, value)
         case _:
             return None

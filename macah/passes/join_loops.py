@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from arch.ops import signed
 from macah import ir
 from macah.fold import fold
-from macah.ir import Assign, Body, Const, DoWhile, Read, Stmt, Variable
+from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.counters import Counter, find_counter
-from macah.passes.join_arrays import arrays_allow
+from macah.passes.join_arrays import Counted, arrays_allow
 from macah.passes.liveness import Live, live_at_body_end, live_before, step_back
 from macah.passes.predicate import Predicates
 from macah.walk import (
@@ -46,10 +47,11 @@ def join_loops(body: Body, after: Live, predicates: Predicates) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A loop, and the constants that are known where it begins."""
+    """A loop, and the constants that are known where it begins; `others` count as its counter does."""
 
     loop: DoWhile
     known: _Known
+    others: tuple[Variable, ...] = ()
 
 
 class _Joiner:
@@ -72,32 +74,38 @@ class _Joiner:
                 first = second
                 between = []
             else:
-                before, loop, between = joined
-                done[-1:] = [*before, loop]
-                first = replace(first, loop=loop)
+                before, first, between = joined
+                done[-1:] = [*before, first.loop]
             for variable in written((stmt,)):
                 known.pop(variable, None)
         return (*done, *between)
 
     def joined(
         self, first: _Loop, between: Body, second: _Loop, after: Live
-    ) -> tuple[Body, DoWhile, list[Stmt]] | None:
+    ) -> tuple[Body, _Loop, list[Stmt]] | None:
         """The two loops as one, and what stands before and behind it, if nothing forbids that."""
         a, b = _counter(first), _counter(second)
         if a is None or b is None or not _run_alike(first, a, second, b):
             return None
         if _uses_streams(first.loop) and _uses_streams(second.loop):
             return None
-        if not arrays_allow(first.loop, a, second.loop, b):
+        alike = (a.start, a.step) == (b.start, b.step)
+        ours = Counted(first.loop, (*first.others, a.variable) if alike else ())
+        theirs = Counted(second.loop, (b.variable,) if alike else ())
+        if not arrays_allow(ours, theirs, signed(a.step.bits, a.step.value) > 0):
             return None
         moved = _moved(between, first.loop, second.loop)
         apart = self.apart(first.loop, second.loop, after)
         if moved is None or apart is None:
             return None
-        setup, renamed, back = apart
+        setup, renamed, back, own = apart
         needed = after | read((*back, *moved[1]))
         loop = self.both(first.loop, renamed, needed)
-        return None if loop is None else ((*moved[0], *setup), loop, [*back, *moved[1]])
+        if loop is None:
+            return None
+        counter = own.get(b.variable, b.variable)
+        others = (*first.others, counter) if alike else first.others
+        return (*moved[0], *setup), replace(first, loop=loop, others=others), [*back, *moved[1]]
 
     def both(self, first: DoWhile, second: DoWhile, after: Live) -> DoWhile | None:
         """A loop with both bodies; inner loops have to become one as well."""
@@ -111,10 +119,13 @@ class _Joiner:
         left = sum(isinstance(stmt, DoWhile) for stmt in body)
         return replace(loop, body=body) if (inner, left) == (2, 1) else None
 
-    def apart(self, first: DoWhile, second: DoWhile, after: Live) -> tuple[Body, DoWhile, Body] | None:
+    def apart(
+        self, first: DoWhile, second: DoWhile, after: Live
+    ) -> tuple[Body, DoWhile, Body, dict[Variable, Variable]] | None:
         """The second loop with variables of its own, if it needs none that the first one changes.
 
-        Before and behind it stands what gives them their values, and these back.
+        Before and behind it stands what gives them their values, and these back; the last result says which
+        variable became which.
         """
         wanted = (after & written(second.body)).union(variables_in(second.condition))
         exposed = live_before(second.body, wanted)
@@ -128,7 +139,7 @@ class _Joiner:
         back = tuple(Assign(v, Read(own[v]), v.where) for v in own if v in after)
         renamed = Renaming(own).body((second,))[0]
         assert isinstance(renamed, DoWhile)
-        return setup, renamed, back
+        return setup, renamed, back, own
 
 
 def _live_after(body: Body, after: Live) -> list[Live]:
@@ -172,10 +183,17 @@ def _run_alike(first: _Loop, a: Counter, second: _Loop, b: Counter) -> bool:
         return False
     if a.trips is not None or b.trips is not None:
         return a.trips == b.trips
+    # By ones, so that the end is not stepped over and no element comes twice.
+    if abs(signed(a.step.bits, a.step.value)) != 1 or not _ends(first.loop.condition):
+        return False
     condition = replace_reads(second.loop.condition, {b.variable: Read(a.variable)})
     return (a.start, a.step, first.loop.condition) == (b.start, b.step, condition) and changed.isdisjoint(
         variables_in(condition)
     )
+
+
+def _ends(condition: Expr) -> bool:
+    return isinstance(condition, Apply) and condition.op in ("slt", "sle", "ult")
 
 
 # --- What forbids it

@@ -66,6 +66,20 @@ def test_what_may_be_joined(second: Body, number: int) -> None:
     assert left(*FILL, *second) == number
 
 
+def test_the_counter_of_another_loop_is_a_constant() -> None:
+    fill = (let(j, 0), *count(i, n, put(U, j, i)))
+    assert left(*fill, *count(k, n, put(V, k, at(U, k)))) == 2
+    use = (loop(op("slt", j, n), put(V, j, at(U, j)), let(j, op("add", j, 1))),)
+    assert left(*fill, *use) == 2
+
+
+def test_any_number_of_loops_is_joined() -> None:
+    second, third = count(j, n, put(V, j, at(U, j))), count(k, n, let(y, op("add", y, at(V, k))))
+    assert left(*FILL, *second, *third) == 1
+    ahead = count(k, n, let(y, op("add", y, at(V, shifted(k, 1)))))
+    assert left(*FILL, *second, *ahead) == 2
+
+
 def test_loops_with_streams_stay_apart() -> None:
     assert left(*count(i, 4, receive(x)), *count(j, 4, send(j))) == 2
     assert left(*count(i, 4, receive(x), put(U, i, x)), *count(j, 4, put(V, j, at(U, j)))) == 1
