@@ -13,6 +13,7 @@ from macah import ir
 OPTIONAL = {
     "scalarize_arrays": "arrays with constant indices become scalars or banks",
     "bank_arrays": "arrays whose memory has too few ports are spread over several",
+    "complete_stores": "conditional stores over known values happen always, with the value chosen",
     "copies": "tables that are only read are in several memories, where their ports bind",
     "forward": "values on their way to memory are handed on to loads that would wait for them",
     "find_sites": "accesses to memory keep an order only where they can meet",

@@ -10,6 +10,7 @@ from macah.check import check_kernel
 from macah.optional import OPTIONAL
 from macah.passes.bank_arrays import bank_arrays
 from macah.passes.bubbles import bubbles
+from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
@@ -55,6 +56,7 @@ PIPELINE = (
     Pass(invert_loops, removes=(ir.While,)),
     Pass(bank_arrays),
     Pass(find_sites),
+    Pass(complete_stores),
     Pass(fuse_loops),
     Pass(take_turns),
     Pass(convert_ifs, removes=(ir.If,)),
