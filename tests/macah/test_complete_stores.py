@@ -1,9 +1,19 @@
 """Stores that happen always, with the old value where nothing was stored."""
 
+from pathlib import Path
+
+import pytest
+from out_of_order import run_out_of_order
+
 from macah.ir import Apply, Array, Assign, Const, DoWhile, If, Kernel, Load, Read, Store, Variable
+from macah.lower import lower
 from macah.passes.complete_stores import complete_stores
 from macah.passes.find_sites import find_sites
+from macah.passes.pipeline import optimize
+from macah.program import parse_program
+from macah.run import run_kernel
 from macah.show import show_kernel
+from macah.todfg import build_dfg
 
 I, X = Variable("i"), Variable("x")
 A = Array("a", (16,))
@@ -59,3 +69,30 @@ def test_where_the_old_value_is_not_known_or_nobody_waits():
     assert not completed(Assign(X, load(1)), If(Read(X), (store(1, Const(7)),)))
     assert not completed(If(condition, (store(1, Const(7)), Assign(X, load(1)))), again)
     assert not completed(If(condition, (store(1, Const(7)), store(1, Const(8)))), again)
+
+
+PATHS = """
+short m[8][8];
+void f(void)
+{
+  kernel {
+    for (int q = 0; q < 8; q++)
+      for (int i = 0; i < 8; i += 3) {
+        for (int j = 0; j < 8; j++) { short d = m[i][q] + m[q][j]; if (d < m[i][j]) m[i][j] = d; }
+        for (int j = 0; j < 8; j++) { short d = m[i + 1][q] + m[q][j]; if (d < m[i + 1][j]) m[i + 1][j] = d; }
+        if (i > 5) break;
+        for (int j = 0; j < 8; j++) { short d = m[i + 2][q] + m[q][j]; if (d < m[i + 2][j]) m[i + 2][j] = d; }
+      }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_loop_stores_nothing_while_another_one_runs(seed):
+    program = parse_program(PATHS, Path("paths.macah"))
+    kernel = lower(program, program.kernels[0])
+    data = {"m": [(n // 8 * 11 + n % 8 * 3) ^ 2 for n in range(64)]}
+    dfg = build_dfg(optimize(kernel))
+    made = run_out_of_order(dfg, seed, memories={0: data["m"]})
+    assert made.memories[0] == run_kernel(kernel, {}, data).arrays["m"]
