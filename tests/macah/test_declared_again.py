@@ -38,7 +38,8 @@ def test_nothing_is_carried_over(body: str) -> None:
 
 
 def test_what_is_declared_outside_is_carried_over() -> None:
-    assert graph_interval("} int x; for (int i = 0; i < n; i++) { if (i & 1) x = i; x = x * 3 ^ x;") > 1
+    body = "} int x; for (int i = 0; i < n; i++) { if (i & 1) x = i; x = x * x ^ 5; out <! x;"
+    assert graph_interval(body) > 1
 
 
 def test_the_value_is_unspecified_in_loops_and_functions_only() -> None:
