@@ -22,9 +22,10 @@ from .passes.pipeline import optimize
 from .program import KernelSite, Program
 from .rare import with_turns
 from .show import show_kernel
+from .spread import spread
 from .stages import Stages
 from .todfg import build_dfg
-from .unrolling import read_unrolling
+from .unrolling import NONE, read_unrolling
 
 # The values of pseudo-constants.
 Adpc = dict[str, int]
@@ -77,6 +78,8 @@ def _front(
         watch("lower", kernel)
     with stages(f"weigh rare branches of {site.name}"):
         kernel = with_turns(kernel, fabric_of(options.arch))
+    with stages(f"spread {site.name}"):
+        kernel = spread(kernel, fabric_of(options.arch), NONE not in options.unroll)
     with stages(f"optimize {site.name}"):
         return kernel, optimize(kernel, watch)
 

@@ -12,6 +12,7 @@ from macah import ir
 
 OPTIONAL = {
     "scalarize_arrays": "arrays with constant indices become scalars or banks",
+    "unroll_loops": "bodies of plain loops are copied where that saves cycles, or the user asks",
     "bank_arrays": "arrays whose memory has too few ports are spread over several",
     "complete_stores": "conditional stores over known values happen always, with the value chosen",
     "copies": "tables that are only read are in several memories, where their ports bind",

@@ -18,6 +18,7 @@ iteration runs, and none if all iterations run all copies. Factor 0 unrolls comp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from arch.ops import word
@@ -46,6 +47,23 @@ def unroll_loops(kernel: ir.Kernel) -> ir.Kernel:
     if not kernel.unroll:
         return kernel
     return replace(kernel, body=_LoopUnroller(dict(kernel.unroll)).body(kernel.body), unroll=())
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTrips:
+    """A plain loop, how often it runs if that is known, and the loops in it."""
+
+    where: Place | None
+    trips: int | None
+    has_streams: bool
+    loops: tuple[LoopTrips, ...]
+
+
+def loop_trips(kernel: ir.Kernel) -> tuple[LoopTrips, ...]:
+    """The loops of a kernel without calls and FOR loops."""
+    survey = _Survey({})
+    survey.body(kernel.body)
+    return tuple(survey.loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +152,31 @@ class _LoopUnroller(Unroller):
             )
             return _Counter(variable, step, writes[0], trips, first, now)
         return None
+
+
+class _Survey(_LoopUnroller):
+    """Copies nothing, and notes the trips of all loops."""
+
+    def __init__(self, factors: dict[Place, int]) -> None:
+        super().__init__(factors)
+        self.loops: list[LoopTrips] = []
+
+    def loop(self, stmt: ir.While, out: list[Stmt]) -> None:
+        self.visit(stmt, lambda: super(_Survey, self).loop(stmt, out))
+
+    def do_loop(self, stmt: ir.DoWhile, out: list[Stmt]) -> None:
+        self.visit(stmt, lambda: super(_Survey, self).do_loop(stmt, out))
+
+    def visit(self, stmt: Loop, inside: Callable[[], None]) -> None:
+        counter, around = self.counter(stmt, 1), self.loops
+        self.loops = []
+        inside()
+        streams = any(
+            isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in statements((stmt,))
+        )
+        trips = None if counter is None else counter.trips
+        around.append(LoopTrips(stmt.where, trips, streams, tuple(self.loops)))
+        self.loops = around
 
 
 def _trips(loop: Loop, condition: Expr, variable: Variable, start: int, step: int, factor: int) -> int | None:

@@ -19,6 +19,7 @@ from macah.passes.pipeline import PIPELINE, optimize, required
 from macah.program import read_program
 from macah.rare import with_turns
 from macah.todfg import build_dfg
+from macah.unrolling import loops_of
 
 # Every optimisation changes the graph of one of these: who adds one adds a kernel if need be.
 KERNELS = (

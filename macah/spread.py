@@ -1,0 +1,132 @@
+"""How much of the array a kernel uses at once, where nobody says: copies of loops' bodies, banks of arrays.
+
+    for (int i = 0; i < 1000; i++) c[i] = a[i] + b[i];           gets 8 copies, and the arrays get 4 banks
+
+A loop gets copies of its body where fewer cycles are expected then for all that the kernel does: iterations,
+as far as trips are known, times the interval that the bounds of `backend.bound` allow, but at least so long
+that half of the units are free for routing. Nothing is placed, so the choice is quick and always the same.
+Only innermost loops are tried that count up to a known bound and do nothing with streams: so a kernel's
+streams are used in the same order and in the same iterations as before, and nothing can wait for more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from arch.fabric import Fabric
+from backend.bound import minimum_interval
+from backend.dfg import DFG
+from backend.mapping import DoesNotFit
+from macah import ir
+from macah.copies import with_copies
+from macah.diagnostic import MacahError, Place
+from macah.optional import enabled
+from macah.passes.inline_calls import inline_calls
+from macah.passes.pipeline import optimize
+from macah.passes.unroll_for import unroll_for
+from macah.passes.unroll_loops import LoopTrips, loop_trips
+from macah.todfg import build_dfg
+from macah.walk import statements
+
+SHARE = 0.5
+"""Of the units, those that can work in each cycle of an interval: the others are for routing."""
+
+FACTORS = (2, 4, 8, 16, 32)
+GAIN = 0.8
+"""Copies must leave at most this share of the cycles."""
+
+MOST_STATEMENTS = 400
+MOST_NODES = 240
+"""Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
+
+UNKNOWN_TRIPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A kernel, how many operations it has, and how many cycles it is expected to take."""
+
+    kernel: ir.Kernel
+    nodes: int
+    cycles: int
+
+
+def spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool = True) -> ir.Kernel:
+    """The lowered kernel with what is chosen for it; `automatic`: loops get copies that nobody asked for."""
+    try:
+        return _spread(kernel, fabric, automatic)
+    except (MacahError, DoesNotFit):
+        return kernel  # who compiles it will say why
+
+
+def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> ir.Kernel:
+    plain = unroll_for(inline_calls(kernel))
+    if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
+        return kernel
+    loops = loop_trips(plain)
+    best = _choice(kernel, loops, fabric)
+    fixed = dict(kernel.unroll)
+    for loop in _innermost(loops) if automatic and enabled(kernel, "unroll_loops") else ():
+        if loop.where is None or loop.where in fixed or loop.trips is None or loop.has_streams:
+            continue
+        base = best
+        for factor in FACTORS:
+            if factor > loop.trips or base.nodes > MOST_NODES:
+                break
+            unroll = (*base.kernel.unroll, (loop.where, factor))
+            tried = _choice(replace(kernel, unroll=unroll), loops, fabric)
+            if tried.nodes > MOST_NODES or tried.cycles > base.cycles:
+                break
+            if tried.cycles <= GAIN * best.cycles:
+                best = tried
+    return best.kernel
+
+
+def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
+    found: dict[Place | None, LoopTrips] = {}
+    for loop in loops:
+        for inner in _innermost(loop.loops) if loop.loops else [loop]:
+            found.setdefault(inner.where, inner)
+    return list(found.values())
+
+
+def _choice(kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric) -> _Choice:
+    """What is expected of a kernel, with banks if ports hold it up."""
+    factors = dict(kernel.unroll)
+    iterations = max(1, sum(_iterations(loop, factors) for loop in loops))
+    dfg, interval = _graph(kernel, fabric)
+    ports = min(len(bank.ports) for bank in fabric.memories)
+    wanted = max(1, minimum_interval(dfg, fabric).recurrence, _crowd(dfg, fabric))
+    if enabled(kernel, "bank_arrays") and _busiest(dfg, ports) > wanted:
+        banked = replace(kernel, room=ir.Room(len(fabric.memories), ports, wanted))
+        other, shorter = _graph(banked, fabric)
+        if shorter <= interval:
+            kernel, dfg, interval = banked, other, shorter
+    return _Choice(kernel, len(dfg.nodes), iterations * interval)
+
+
+def _graph(kernel: ir.Kernel, fabric: Fabric) -> tuple[DFG, int]:
+    """The graph of a kernel, and the interval to expect of it."""
+    final = optimize(kernel)
+    dfg = with_copies(final, build_dfg(final), fabric)
+    return dfg, max(minimum_interval(dfg, fabric).mii, _crowd(dfg, fabric))
+
+
+def _crowd(dfg: DFG, fabric: Fabric) -> int:
+    return -int(-len(dfg.nodes) // (SHARE * len(fabric.units_for("add"))))
+
+
+def _busiest(dfg: DFG, ports: int) -> int:
+    """The interval that the ports of memories need, if tables that are only read have no copies."""
+    names = [dfg.memories[node.memory].name for node in dfg.nodes if node.memory is not None]
+    return max((-(-names.count(name) // ports) for name in dict.fromkeys(names)), default=1)
+
+
+def _iterations(loop: LoopTrips, factors: dict[Place, int]) -> int:
+    """How many iterations of a flat loop this one takes each time."""
+    trips = UNKNOWN_TRIPS if loop.trips is None else loop.trips
+    factor = factors.get(loop.where, 1) if loop.where else 1
+    inside = sum(_iterations(inner, factors) for inner in loop.loops)
+    if factor == 0 or factor >= trips:
+        return trips * inside
+    return -(-trips // factor) * max(1, factor * inside)
