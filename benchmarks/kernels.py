@@ -4,10 +4,11 @@
     .venv/bin/python benchmarks/kernels.py [--arch NAME] [--jobs N] [KERNEL...]
 
 Operations, selects and predicates are those of the graph without the optimisations that can be left out
-(`macahc --disable`), and with them. `MII` is the bound of the graph that was made, `bound` that of the source
-program (`macah/source_bound.py`); a star stands at an interval that reaches it. `executed` are the iterations
-of the flat loop, `useful` those that do what an innermost loop of the program says. `same` tells whether the
-mapped program prints what it prints in mode `c`.
+(`macahc --disable`), and with them. `MII` is the bound of the graph that was made, `bound` that of the
+source program (`macah/source_bound.py`); a star stands at an interval that reaches it. Both are about one
+iteration of the source: loops have no copies of their bodies that nobody asks for. `executed` are the
+iterations of the flat loop, `useful` those that do what an innermost loop of the program says. `same` tells
+whether the mapped program prints what it prints in mode `c`.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def measure(source: Path, arch: str) -> Row:
     kernel = lowered(source, fabric)
     with tempfile.TemporaryDirectory() as name:
         mapped, plain, report = (Path(name) / file for file in ("mapped", "plain", "report.json"))
-        macahc("--arch", arch, "--save-report", report, source, "-o", mapped)
+        macahc("--arch", arch, "--unroll", "none", "--save-report", report, source, "-o", mapped)
         macahc("--mode", "c", source, "-o", plain)
         printed, cycles = executed(mapped)
         same = printed == executed(plain)[0]

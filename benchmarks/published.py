@@ -39,8 +39,8 @@ class Work:
 WORKS = (
     Work("matmul", "multiply-add", 32 * 32 * 32, 0.18, "Bambu"),
     Work("sobel", "pixel", 512 * 16, 4.0, "LegUp", ("-D", "ROWS=16")),
-    Work("vadd", "element", 4000, 0.5, "Bambu"),
-    Work("dot", "element", 4000, 0.5, "Bambu"),
+    Work("vadd", "element", 2000, 0.5, "Bambu"),
+    Work("dot", "element", 2000, 0.5, "Bambu"),
     Work("histogram", "element", 8000, 1.0, "Bambu"),
     Work("mandelbrot", "pixel", 48 * 48, 13.3, "Bambu"),
     Work("if_convert", "iteration", 188, 1.64, "Dynamatic"),  # 309 cycles in all

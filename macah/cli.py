@@ -101,7 +101,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILE:LINE=K",
-        help="K copies of the body of the loop that begins there, at least 1, or all",
+        help="K copies of the body of the loop that begins there, or all; none: copies only where asked for",
     )
     add(
         "--bubbles",

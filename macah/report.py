@@ -132,6 +132,10 @@ def facts(account: Account) -> dict[str, Any]:
         ],
         "binding": limit(account.why),
         "binding_text": bounds.binding,
+        "copies": [
+            {"file": place.file, "line": place.line, "copies": copies or "all"}
+            for place, copies in account.lowered.unroll
+        ],
         "schedule_length": mapping.length,
         "selects": sum(node.op == "select" for node in dfg.nodes),
         "predicates": count_predicates(dfg),
@@ -233,6 +237,11 @@ def _kernel_text(account: Account) -> str:
         f" of the source {f['source_bound']}",
         f"  bound by             {_binding(account)}",
     ]
+    if account.lowered.unroll:
+        copies = (
+            f"{n or 'all'} of the loop at {place.file}:{place.line}" for place, n in account.lowered.unroll
+        )
+        lines.append(f"  copies of bodies     {', '.join(copies)}")
     if account.why.change is not None:
         advice = change_text(account.why.change)
         lines.append("  what would help      " + f"\n{'':23}".join(textwrap.wrap(advice, 84)))
