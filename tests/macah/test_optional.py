@@ -93,7 +93,10 @@ def _graph(kernel: ir.Kernel, *without: str) -> DFG:
 
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
-    graphs = [(show_dfg(_graph(kernel)), show_dfg(_graph(kernel, name))) for kernel in _kernels(tmp_path)]
+    kernels = _kernels(tmp_path)
+    if name == "unroll_loops":  # as nobody asks for copies otherwise
+        kernels = [replace(k, unroll=tuple((place, 2) for place in loops_of(k))) for k in kernels]
+    graphs = [(show_dfg(_graph(kernel)), show_dfg(_graph(kernel, name))) for kernel in kernels]
     assert any(done != left_out for done, left_out in graphs)
 
 

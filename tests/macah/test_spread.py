@@ -1,0 +1,67 @@
+"""Loops get copies of their bodies, and arrays banks, where that saves cycles, and only there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arch.describe import load_fabric
+from macah import ir
+from macah.lower import lower
+from macah.passes.inline_calls import inline_calls
+from macah.passes.unroll_for import unroll_for
+from macah.passes.unroll_loops import loop_trips
+from macah.program import parse_program
+from macah.spread import spread
+
+FABRIC = load_fabric("grid8x8")
+
+
+def lowered(body: str) -> ir.Kernel:
+    program = parse_program(
+        f"""void f(int a[1000], int b[1000], int c[1000], int stream in, int stream out, int n) {{
+  kernel {{ int x = 0;
+{body}
+  }} }}""",
+        Path("t.macah"),
+    )
+    return lower(program, program.kernels[0])
+
+
+def chosen(body: str, automatic: bool = True) -> tuple[list[int], bool]:
+    """The factors of the loops, and whether arrays are to be spread."""
+    kernel = spread(lowered(body), FABRIC, automatic)
+    return [factor for _, factor in kernel.unroll], kernel.room is not None
+
+
+def test_a_sum_of_vectors_uses_more_of_the_array() -> None:
+    body = "for (int i = 0; i < 1000; i++) c[i] = a[i] + b[i];"
+    (factor,), banks = chosen(body)
+    assert factor >= 8 and banks
+    assert chosen(body, automatic=False) == ([], False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int i = 0; i < 1000; i++) { x <? in; out <! x; }",
+        "for (int i = 0; i < n; i++) c[i] = a[i];",
+        "for (int i = 0; i < 1000; i++) x = a[x & 255] ^ x; out <! x;",
+        "while (n != 1) n = n & 1 ? 3 * n + 1 : n / 2;",
+    ],
+)
+def test_nothing_is_gained_or_told_of(body: str) -> None:
+    assert chosen(body)[0] == []
+
+
+def test_what_needs_ports_alone_gets_banks() -> None:
+    body = "for (int i = 0; i < 1000; i += 4) out <! a[i] + a[i + 1] + a[i + 2] + a[i + 3];"
+    assert chosen(body) == ([], True)
+
+
+def test_trips_of_a_nest() -> None:
+    body = "for (int i = 0; i < 7; i++) { for (int j = 9; j > 0; j -= 2) out <! j; while (x < n) x++; }"
+    (outer,) = loop_trips(unroll_for(inline_calls(lowered(body))))
+    assert (outer.trips, outer.has_streams) == (7, True)
+    assert [(loop.trips, loop.has_streams) for loop in outer.loops] == [(5, True), (None, False)]
