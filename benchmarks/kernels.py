@@ -6,8 +6,7 @@
 Operations, selects and predicates are those of the graph without the optimisations that can be left out
 (`macahc --disable`), and with them. `MII` is the bound of the graph that was made, `bound` that of the
 source program (`macah/source_bound.py`); a star stands at an interval that reaches it. Both are about one
-iteration of the source: loops have no copies of their bodies that nobody asks for. `executed` are the
-iterations of the flat loop, `useful` those that do what an innermost loop of the program says. `same` tells
+iteration of the source: loops have no copies of their bodies that nobody asks for. `same` tells
 whether the mapped program prints what it prints in mode `c`.
 """
 
