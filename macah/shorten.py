@@ -16,21 +16,39 @@ import networkx as nx
 from backend.bound import Delay, longest_paths
 from backend.dfg import DFG
 from macah.balance import latency
+from macah.graph import Value
 from macah.shorten_convert import from_dfg, order_arcs, to_dfg
 from macah.shorten_rules import RULES, Pair
-from macah.shorten_time import Arc, Times
+from macah.shorten_time import Times
 
 UNITS = 64
 PORTS = 2
+
+MOST_NODES = 4000
+"""Larger graphs are left as they are."""
+
 MOST_DRAFTS = 6000
+MOST_NEW = 1000
+"""So many ways to make values are looked at in all, and for one interval."""
+
 MOST_WAYS = 12
+"""So many are kept for one value."""
+
+SLACK = 1
+"""Only ways are rewritten that are later than the soonest one of their value by no more cycles than this."""
+
+WORSE = 1
+"""New ways may be later than the soonest one by this."""
+
 PATIENCE = 24
+"""So often are times raised without finding a new way."""
+
 STEPS = 24
 
 
 def shorten(dfg: DFG, units: int = UNITS) -> DFG:
     """The same graph, with shorter recurrences where these bind."""
-    if len(dfg.nodes) > MOST_DRAFTS:
+    if len(dfg.nodes) > MOST_NODES:
         return dfg
     floor = least_interval(dfg, units)
     slowest, members = slow_cycles(dfg, floor)
@@ -120,18 +138,37 @@ def _needed(nodes: list[int], arcs: list[Delay], floor: int) -> int:
     return low
 
 
+def _after_cycles(dfg: DFG) -> list[int]:
+    """The nodes that need values of cycles."""
+    edges: nx.DiGraph[int] = nx.DiGraph()
+    edges.add_edges_from((use.node, consumer) for consumer, _, use in dfg.uses())
+    edges.add_edges_from((order.before, order.after) for order in dfg.orders)
+    found: set[int] = set()
+    for nodes in nx.strongly_connected_components(edges):
+        if len(nodes) > 1 or any(edges.has_edge(node, node) for node in nodes):
+            found |= nodes
+    pending = list(found)
+    while pending:
+        new = set(edges.successors(pending.pop())) - found
+        found |= new
+        pending += new
+    return sorted(found)
+
+
 class _Search:
     def __init__(self, dfg: DFG, members: Iterable[int]) -> None:
         self.choices, self.drafts = from_dfg(dfg)
         self.times = Times(self.choices, order_arcs(dfg, self.drafts))
         self.roots = [self.drafts[node] for node in members]
+        self.repeated = [self.drafts[node] for node in _after_cycles(dfg)]
+        self.most = 0  # drafts
         self.tried: set[tuple[int, int, int]] = set()
+        self.offers: dict[int, list[Value]] = {}  # values found for a class, not taken as ways of it yet
 
     def feasible(self, interval: int) -> bool:
         times = self.times
-        times.interval = interval
-        times.time = {self.choices.find(root): 0 for root in self.roots}
-        times.critical = {}
+        times.begin(interval, self.repeated)
+        self.most = min(len(self.choices.graph.drafts) + MOST_NEW, MOST_DRAFTS)
         order = times.order(self.roots)
         idle = 0
         while idle < PATIENCE:
@@ -140,47 +177,69 @@ class _Search:
                 return True
             idle += 1
             if idle % 3 == 0 and self._expand(grown):
+                self.choices.merge_same()
                 order = times.order(self.roots)
                 idle = 0
         return False
 
     def _expand(self, grown: list[int]) -> bool:
         """Find further ways for the values on the cycles that make times grow."""
+        critical = self._critical(grown)
+        return self._offer(critical) or self._offer(grown)
+
+    def _critical(self, grown: list[int]) -> list[int]:
+        """The classes on the cycles that make times grow."""
         visited: set[int] = set()
-        new = False
+        found: list[int] = []
         for start in grown:
             cycle = self.times.cycle(start, visited)
             if sum(arc.cycles - arc.distance * self.times.interval for _, _, arc in cycle) > 0:
-                for node, _, _ in cycle:
-                    new |= self._more_ways(node)
+                found += [node for node, _, _ in cycle]
+        return found
+
+    def _offer(self, nodes: list[int]) -> bool:
+        """Find new ways for classes, and take those that are about as soon as the old ones."""
+        for node in nodes:
+            self._find_ways(node)
+        return any(sum(self._take(node, worse) for node in nodes) for worse in range(WORSE + 1))
+
+    def _take(self, node: int, worse: int) -> bool:
+        """Take the ways found for a class that are late by no more than `worse`."""
+        new = False
+        left: list[Value] = []
+        self.times.estimate(len(self.choices.graph.drafts))
+        offers, self.offers[node] = self.offers.get(node, []), left
+        latest = self.times.of(node) + worse
+        for value in offers:
+            if len(self.choices.ways[self.choices.find(node)]) > MOST_WAYS:
+                break
+            if self.times.of_value(value) <= latest:
+                new |= self.choices.equal(node, value)
+            else:
+                left.append(value)
         return new
 
-    def _more_ways(self, node: int) -> bool:
-        new = False
+    def _find_ways(self, node: int) -> None:
         node = self.choices.find(node)
         for way in list(self.choices.ways[node]):
-            arc = self.times.of_way(way)[1]
-            if arc is None or arc.operand is None or not self.choices.movable(way):
+            if not self.choices.movable(way) or self._late(way):
                 continue
-            if (
-                len(self.choices.graph.drafts) > MOST_DRAFTS
-                or len(self.choices.ways[self.choices.find(node)]) > MOST_WAYS
-            ):
-                break
-            new |= self._rewrite(way, arc)
-        return new
+            for at in self.times.late_operands(way):
+                if len(self.choices.graph.drafts) > self.most:
+                    return
+                self._rewrite(node, way, at)
 
-    def _rewrite(self, way: int, arc: Arc) -> bool:
-        choices, at = self.choices, arc.operand
-        assert at is not None
+    def _late(self, way: int) -> bool:
+        """Whether other ways of a class are much sooner."""
+        return self.times.of_way(way)[0] > self.times.of(way) + SLACK
+
+    def _rewrite(self, node: int, way: int, at: int) -> None:
+        choices = self.choices
         draft = choices.graph.drafts[way]
-        new = False
         for inner, inside in list(choices.views(draft.operands[at])):
-            if (way, at, inner) in self.tried:
+            if (way, at, inner) in self.tried or self._late(inner):
                 continue
             self.tried.add((way, at, inner))
             pair = Pair(choices, draft, draft.operands, at, choices.graph.drafts[inner], inside)
             for rule in RULES:
-                for value in list(rule(pair)):
-                    new |= choices.equal(way, value)
-        return new
+                self.offers.setdefault(node, []).extend(rule(pair))

@@ -70,13 +70,21 @@ def order_arcs(dfg: DFG, drafts: list[int]) -> dict[int, list[Arc]]:
     return found
 
 
-def to_dfg(dfg: DFG, choices: Choices, drafts: list[int], chosen: Callable[[int], int]) -> DFG:
+def to_dfg(
+    dfg: DFG, choices: Choices, drafts: list[int], chosen: Callable[[int, Const | LiveIn | None], int]
+) -> DFG:
     """The graph with the ways that were chosen."""
     return _Builder(dfg, choices, drafts, chosen).run()
 
 
 class _Builder:
-    def __init__(self, dfg: DFG, choices: Choices, drafts: list[int], chosen: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        dfg: DFG,
+        choices: Choices,
+        drafts: list[int],
+        chosen: Callable[[int, Const | LiveIn | None], int],
+    ) -> None:
         self.dfg, self.choices, self.drafts = dfg, choices, drafts
         self.chosen = chosen
         self.nodes: dict[int, Node] = {}
@@ -124,7 +132,7 @@ class _Builder:
                 assert isinstance(value, Const | LiveIn)
                 return value if all(i == value for i in initials) else self._delayed_constant(value, initials)
             initials += past.initials
-            way = self.chosen(past.node)
+            way = self.chosen(past.node, initials[-1] if initials else None)
             draft = self.choices.graph.drafts[way]
             if way in seen:
                 self.copies.add(way)  # it is only ever what it was: there must be a node somewhere

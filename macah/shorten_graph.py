@@ -43,6 +43,10 @@ class Past:
         return sum(a != b for a, b in zip(self.initials, self.initials[1:], strict=False))
 
 
+MOST_DISTANCE = 3
+"""Operations are not moved farther into the past than this."""
+
+
 class Choices:
     """Drafts by number, in classes of equal ones. `Before(v)` stands for a `Past`."""
 
@@ -115,6 +119,27 @@ class Choices:
             self.pasts[past] = Before(variable)
         return self.pasts[past]
 
+    def current(self, value: Value) -> Value:
+        """The value by the first draft of its class."""
+        past = self.meant(value)
+        return value if past is None else self.past(past)
+
+    def merge_same(self) -> None:
+        """Find drafts that turned out to be the same operation on the same values."""
+        table: dict[object, int] = {}
+        for first in list(self.ways):
+            for node in list(self.ways.get(first, ())):
+                draft = self.graph.drafts[node]
+                if node in self.fixed:
+                    continue
+                operands = tuple([self.current(value) for value in draft.operands])
+                key = (draft.op, operands, draft.memory)
+                other = table.setdefault(key, node)
+                if other != node:
+                    self.equal(node, Use(other))
+                    table[key] = min(node, other)
+                    self.ways[self.find(node)].remove(max(node, other))
+
     def is_predicate(self, value: Value) -> bool:
         return self.graph.holds(value)
 
@@ -138,6 +163,7 @@ class Choices:
 
     def apply(self, op: str, *values: Value, where: Place | None = None) -> Value:
         """The result of a pure operation: folded, and of values as late as can be."""
+        values = tuple([self.current(value) for value in values])
         pasts = [self.meant(value) for value in values]
         distance = min((past.distance for past in pasts if past is not None), default=0)
         if distance:
@@ -168,7 +194,8 @@ class Choices:
         """The same operation on other values; a load is one of an array that nothing stores to."""
         if draft.op != "load":
             return self.apply(draft.op, *values, where=where or draft.where)
-        copy = Draft("load", tuple(values), memory=draft.memory, where=draft.where)
+        operands = tuple([self.current(value) for value in values])
+        copy = Draft("load", operands, memory=draft.memory, where=draft.where)
         use = self.graph.shared(copy)
         self.enter()
         return use
@@ -181,7 +208,7 @@ class Choices:
     def views(self, value: Value, alias: bool = False) -> Iterator[tuple[int, tuple[Value, ...]]]:
         """Every way to make a value: a draft, and operands that make it what the value is."""
         past = self.meant(value)
-        if past is None or past.output:
+        if past is None or past.output or past.distance > MOST_DISTANCE:
             return
         for node in self.ways[self.find(past.node)]:
             draft = self.graph.drafts[node]

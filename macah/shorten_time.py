@@ -10,20 +10,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from macah.balance import latency
-from macah.shorten_graph import Choices
+from macah.graph import Value
+from macah.shorten_graph import Choices, Start
 
 NEVER_LATE = -(1 << 40)
 """The time of what is on no recurrence."""
 
+ALWAYS_LATE = 1 << 40
+
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """`cycles` from when `source` is there until what needs it is, an order if it is no operand."""
+    """`cycles` from when `source` is there until what needs it is, an order if it is no operand.
+
+    `last` is the initial value for the last iteration before there is one.
+    """
 
     source: int
     distance: int
     cycles: int
     operand: int | None
+    last: Start | None = None
 
 
 class Times:
@@ -34,8 +41,20 @@ class Times:
         self.orders = orders
         self.arcs: dict[int, tuple[Arc, ...]] = {}
         self.time: dict[int, int] = {}
+        self.needed: set[int] = set()
+        self.firsts: dict[int, set[Start]] = {}  # initial values of ways that only delay another class
+        self.copied: dict[int, int] = {}  # times if such a way needs a copy, to have two initial values
         self.critical: dict[int, tuple[int, Arc]] = {}  # the way of a class, and what it waits for
         self.interval = 1
+        self.known = 0  # drafts up to here have a time
+
+    def begin(self, interval: int, repeated: Iterable[int]) -> None:
+        """Start anew; all values that depend on cycles are there at the same time at first."""
+        self.interval = interval
+        self.time = {self.choices.find(node): 0 for node in repeated}
+        self.copied = {}
+        self.critical = {}
+        self.known = 0
 
     def arcs_of(self, way: int) -> tuple[Arc, ...]:
         if way not in self.arcs:
@@ -45,23 +64,44 @@ class Times:
             for position, value in enumerate(draft.operands):
                 past = self.choices.meant(value)
                 if past is not None:
-                    found.append(Arc(past.node, past.distance, cycles + past.moves, position))
+                    last = past.initials[-1] if past.initials else None
+                    found.append(Arc(past.node, past.distance, cycles + past.moves, position, last))
             self.arcs[way] = tuple(found)
         return self.arcs[way]
 
-    def of(self, node: int) -> int:
-        return self.time.get(self.choices.find(node), NEVER_LATE)
+    def of(self, node: int, last: Start | None = None) -> int:
+        """When a value is there to be used, in a later iteration after `last`."""
+        node = self.choices.find(node)
+        time = self.time.get(node, NEVER_LATE)
+        if last is None or time == NEVER_LATE or self.firsts.get(node, {last}) == {last}:
+            return time
+        return self.copied.get(node, time)
+
+    def of_value(self, value: Value) -> int:
+        past = self.choices.meant(value)
+        if past is None:
+            return NEVER_LATE
+        last = past.initials[-1] if past.initials else None
+        return self.of(past.node, last) + past.moves - past.distance * self.interval
+
+    def of_arc(self, arc: Arc) -> int:
+        source = self.of(arc.source, arc.last)
+        return NEVER_LATE if source == NEVER_LATE else source + arc.cycles - arc.distance * self.interval
 
     def of_way(self, way: int) -> tuple[int, Arc | None]:
         """When a way gives its value, and what it waits for last."""
         latest, last = NEVER_LATE, None
         for arc in self.arcs_of(way):
-            source = self.of(arc.source)
-            if source > NEVER_LATE:
-                time = source + arc.cycles - arc.distance * self.interval
-                if time > latest:
-                    latest, last = time, arc
+            time = self.of_arc(arc)
+            if time > latest:
+                latest, last = time, arc
         return latest, last
+
+    def late_operands(self, way: int) -> list[int]:
+        """The operands that a way waits for last."""
+        latest = self.of_way(way)[0]
+        arcs = self.arcs_of(way)
+        return [a.operand for a in arcs if a.operand is not None and self.of_arc(a) == latest > NEVER_LATE]
 
     def order(self, roots: Iterable[int]) -> list[int]:
         """The classes that the roots need, in any of their ways, operands of the same iteration first."""
@@ -90,23 +130,48 @@ class Times:
                             later.append(source)
                         else:
                             stack.append((source, False))
+        self.estimate(len(choices.graph.drafts))
+        self.needed = set(found)
+        for node in found:
+            starts = [self.begins(way) for way in choices.ways[node]]
+            firsts = {start for start in starts if start is not None}
+            if firsts:
+                self.firsts[node] = firsts
         return found
+
+    def begins(self, way: int) -> Start | None:
+        """The first initial value of what a way only delays; None if it does something."""
+        draft = self.choices.graph.drafts[way]
+        past = self.choices.meant(draft.operands[0]) if draft.op == "mov" else None
+        return past.initials[0] if past is not None and past.initials else None
+
+    def estimate(self, end: int) -> None:
+        """Give drafts that are new, up to number `end`, the times that they have as they were made."""
+        for node in range(self.known, end):
+            first = self.choices.find(node)
+            if first not in self.time:
+                self.time[first] = self.of_way(node)[0]
+        self.known = end
 
     def sweep(self, order: Sequence[int]) -> list[int]:
         """Raise times once; returns the classes whose time grew."""
         grown = []
         for node in order:
-            soonest, choice = None, None
+            soonest, choice, copied = ALWAYS_LATE, None, ALWAYS_LATE
             for way in self.choices.ways[node]:
                 time, arc = self.of_way(way)
-                if soonest is None or time < soonest:
+                if time < soonest:
                     soonest, choice = time, (way, arc)
-            assert soonest is not None and choice is not None
-            if soonest > self.time.setdefault(node, NEVER_LATE):
+                copied = min(copied, time + (self.begins(way) is not None))
+            assert choice is not None
+            if soonest > self.time[node]:
                 self.time[node] = soonest
-                way, arc = choice
-                assert arc is not None
-                self.critical[node] = (way, arc)
+                way, last = choice
+                assert last is not None
+                self.critical[node] = (way, last)
+                grown.append(node)
+            if copied > self.copied.get(node, self.time[node]):
+                self.copied[node] = copied
                 grown.append(node)
         return grown
 
@@ -126,10 +191,15 @@ class Times:
             node = self.choices.find(arc.source)
         return path[seen[node] :] if node in seen else []
 
-    def chosen(self, node: int) -> int:
-        """The oldest way of a class that gives it in time."""
+    def chosen(self, node: int, last: Start | None) -> int:
+        """The oldest way of a class that gives it in time, for use in a later iteration after `last`."""
         node = self.choices.find(node)
-        time = self.time.get(node)
-        if time is None:
+        if node not in self.needed:
             return self.choices.ways[node][0]
-        return next(way for way in self.choices.ways[node] if self.of_way(way)[0] <= time)
+        time = self.of(node, last)
+        for way in self.choices.ways[node]:
+            first = self.begins(way)
+            copy = first is not None and last is not None and first != last
+            if self.of_way(way)[0] + copy <= time:
+                return way
+        raise AssertionError(node)
