@@ -1,6 +1,9 @@
 """Shortens recurrences: the cycles of a graph that keep iterations from starting sooner.
 
-    x = select(c@1, 0, x@1 + y)          ->          x = x@1 + y - ..., see `shorten_rules`
+    k = select(p@1, k@1 + 1, 0)
+    p = t[k] != 0          ->          p = select(p@1, t[k@1 + 1] != 0, t[0] != 0)
+
+A load takes 2 cycles, so p waited for p@1 for 4; now for 1, and for 6 for p@2, by way of k@1.
 
 For smaller and smaller intervals, values on cycles that take too long get further ways to be made
 (`shorten_rules`), until some choice of ways (`shorten_time`) is fast enough, or nothing helps.

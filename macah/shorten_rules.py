@@ -18,7 +18,6 @@ from macah.graph import ONE, WIDTH, ZERO, Draft, Value
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import neutral
 
-_MASK = (1 << WIDTH) - 1
 ASSOCIATIVE = frozenset({"add", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"})
 _BITWISE = frozenset({"and", "or", "xor"})
 _SHIFTS = frozenset({"shl", "shr", "sar", "rotl"})
@@ -306,19 +305,6 @@ def _complements(pair: Pair, a: Value, b: Value) -> bool:
     )
 
 
-def join_rotation(pair: Pair) -> Iterator[Value]:
-    """x << 7 | x >> 25 -> rotl(x, 7)"""
-    if pair.op not in ("or", "xor", "add") or pair.inner.op not in ("shl", "shr"):
-        return
-    wanted = "shr" if pair.inner.op == "shl" else "shl"
-    for op, operands in pair.views(pair.other):
-        if op != wanted or operands[0] != pair.inside[0]:
-            continue
-        left, right = (pair.inside[1], operands[1]) if wanted == "shr" else (operands[1], pair.inside[1])
-        if isinstance(left, Const) and isinstance(right, Const) and left.value + right.value == WIDTH:
-            yield pair.make("rotl", pair.inside[0], left)
-
-
 def multiply_and_add(pair: Pair) -> Iterator[Value]:
     """a * b + c <-> muladd(a, b, c)"""
     if pair.op == "muladd":
@@ -340,6 +326,5 @@ RULES: tuple[Rule, ...] = (
     merge_arms,
     factor,
     choose_bits,
-    join_rotation,
     multiply_and_add,
 )
