@@ -47,12 +47,23 @@ PATIENCE = 24
 """So often are times raised without finding a new way."""
 
 STEPS = 24
+ROUNDS = 4
 
 
 def shorten(dfg: DFG, units: int = UNITS) -> DFG:
     """The same graph, with shorter recurrences where these bind."""
     if len(dfg.nodes) > MOST_NODES:
         return dfg
+    # What was reached is a better place to begin from than all the ways that led there.
+    for _ in range(ROUNDS):
+        shorter = _shortened(dfg, units)
+        if shorter is dfg:
+            break
+        dfg = shorter
+    return dfg
+
+
+def _shortened(dfg: DFG, units: int) -> DFG:
     floor = least_interval(dfg, units)
     slowest, members = slow_cycles(dfg, floor)
     if slowest <= floor:

@@ -272,6 +272,17 @@ def merge_arms(pair: Pair) -> Iterator[Value]:
                     yield pair.make(op, pair.make("select", pair.args[0], *arms), y)
 
 
+def merge_product(pair: Pair) -> Iterator[Value]:
+    """select(c, muladd(x, k, y), x) -> muladd(x, select(c, k, 1), select(c, y, 0))"""
+    if pair.op != "select" or pair.at == 0 or pair.inner.op != "muladd":
+        return
+    x, k, y = pair.inside
+    for same, other in ((x, k), (k, x)):
+        if same == pair.args[3 - pair.at]:
+            arms = [(other, ONE), (y, ZERO)] if pair.at == 1 else [(ONE, other), (ZERO, y)]
+            yield pair.make("muladd", same, *[pair.make("select", pair.args[0], *arm) for arm in arms])
+
+
 def factor(pair: Pair) -> Iterator[Value]:
     """(a & b) ^ (a & c) -> a & (b ^ c)"""
     if (pair.op, pair.inner.op) not in _FACTORS:
@@ -324,6 +335,7 @@ RULES: tuple[Rule, ...] = (
     compare_extremes,
     distribute,
     merge_arms,
+    merge_product,
     factor,
     choose_bits,
     multiply_and_add,

@@ -40,6 +40,7 @@ RELATED = {
         ("not", "xor"),
     ],
     "merge_arms": [("select", "add"), ("select", "sub"), ("select", "xor"), ("select", "shl")],
+    "merge_product": [("select", "muladd")],
     "factor": [("xor", "and"), ("add", "mul"), ("sub", "mul")],
     "choose_bits": [("or", "and"), ("xor", "and")],
     "multiply_and_add": [("add", "mul"), ("muladd", "add")],
