@@ -13,15 +13,16 @@ def element_name(name: str, places: tuple[int, ...]) -> str:
 
 def piece_name(name: str, fixed: Mapping[int, int], rank: int) -> str:
     """The name of a piece with some dimensions fixed, `a[][2]`; a piece of that is `a[1][2]`."""
-    if "[]" not in name:
-        name += "[]" * rank
+    whole = ""
+    if name.count("[]") != rank:  # it may itself be made of a piece, as `a[][2]_base` is
+        whole, name = name, "[]" * rank
     numbers = iter(range(rank))
 
     def index(match: re.Match[str]) -> str:
         number = next(numbers)
         return f"[{fixed[number]}]" if number in fixed else match[0]
 
-    return re.sub(r"\[\]", index, name)
+    return whole + re.sub(r"\[\]", index, name)
 
 
 def element_source(source: str, fixed: Mapping[int, int]) -> str:

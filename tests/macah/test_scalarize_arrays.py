@@ -15,6 +15,7 @@ from macah.passes.separate_streams import separate_streams
 from macah.passes.unroll_for import unroll_for
 from macah.run import run_kernel
 from macah.show import show_body, show_kernel
+from macah.sources import piece_name
 
 X, I = Variable("x"), Variable("i")
 
@@ -70,6 +71,12 @@ def test_a_shift_in_parts_reads_its_operands_before_the_first_part(first, amount
     for step in (scalarize_arrays, rotate_arrays, scalarize_arrays):
         result = step(result)
         assert outcome_after(whole, result, data) == outcome(whole, data), step.__name__
+
+
+def test_pieces_of_what_is_made_of_pieces_have_names():
+    assert piece_name("a", {1: 2}, 2) == "a[][2]"
+    assert piece_name("a[][2]", {0: 1}, 1) == "a[1][2]"
+    assert piece_name("a[][2][]_base", {0: 1}, 1) == "a[][2][]_base[1]"
 
 
 def test_captured_elements_are_captured_alone_and_only_where_they_are_used():
