@@ -43,6 +43,12 @@ class Compiled:
     design: Design
 
 
+GROWING = frozenset({"copies", "forward", "join_loops", "run_ahead", "shorten"})
+"""Optimisations that pay for shorter intervals with operations and registers."""
+
+_CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
+
+
 def fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Kernel]:
     """Lowers and optimises all kernels."""
     return [kernel for _, kernel in _fronts(program, adpc, options, stages)]
@@ -97,14 +103,25 @@ def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stag
 def _back(
     site: KernelSite, lowered: Kernel, kernel: Kernel, fabric: Fabric, options: Options, stages: Stages
 ) -> Compiled:
-    """Maps one kernel and emits its hardware."""
+    """Maps one kernel and emits its hardware.
+
+    One that has grown too large while it was made faster is mapped as it was before that.
+    """
     with stages(f"graph {site.name}"):
         dfg = with_copies(kernel, build_dfg(kernel), fabric)
     with stages(f"map {site.name}"):
         try:
             mapping = map_kernel(dfg, fabric, MapOptions(seed=options.seed), stages.say)
         except DoesNotFit as problem:
-            raise _does_not_fit(problem, site, dfg, fabric) from None
+            smaller = replace(lowered, without=lowered.without | GROWING)
+            if smaller == lowered or problem.shortage not in _CROWDED:
+                raise _does_not_fit(problem, site, dfg, fabric) from None
+            try:
+                kernel = optimize(smaller)
+                mapping = map_kernel(build_dfg(kernel), fabric, MapOptions(seed=options.seed), stages.say)
+                lowered, dfg = smaller, mapping.dfg
+            except DoesNotFit:
+                raise _does_not_fit(problem, site, dfg, fabric) from None
     with stages(f"emit {site.name}"):
         return Compiled(site, lowered, kernel, dfg, mapping, emit(mapping))
 
