@@ -122,7 +122,7 @@ class _Module:
             "reg running;",
             *([slot] if self._interval > 1 else []),
             f"reg [{self._values.stages - 1}:0] valid; // bit s: stage s holds an iteration",
-            f"reg [{self._slots.drain_bits - 1}:0] drain; // cycles until the last iteration is complete",
+            *self._drain(),
             "// A kernel may not need all bits of a word, or all captured scalars.",
             "// verilator lint_off UNUSED",
             *(f"reg [31:0] {name};" for name in self._signals.live_ins),
@@ -130,6 +130,11 @@ class _Module:
             "// verilator lint_on UNUSED",
             *(f"reg [31:0] {name};" for name in self._signals.live_outs),
         ]
+
+    def _drain(self) -> list[str]:
+        if not self._slots.drain:
+            return []
+        return [f"reg [{self._slots.drain_bits - 1}:0] drain; // cycles until the last iteration is complete"]
 
     def _memories(self) -> list[str]:
         """The arrays, cleared, so that no load gives an undefined word."""
@@ -178,8 +183,9 @@ class _Module:
 
     def _reset(self) -> list[str]:
         slot = ["slot <= 0;"] if self._interval > 1 else []
-        state = ("valid", "drain", "running", "done", "fail", "fail_index", *self._signals.live_outs)
-        return slot + [f"{name} <= 0;" for name in state]
+        drain = ["drain <= 0;"] if self._slots.drain else []
+        state = ("valid", "running", "done", "fail", "fail_index", *self._signals.live_outs)
+        return slot + drain + [f"{name} <= 0;" for name in state]
 
     def _idle(self) -> list[str]:
         lines = [

@@ -380,7 +380,21 @@ def test_the_same_mapping_gives_the_same_text() -> None:
     assert emit(simple_map(dfg, GRID, 7, 2)) == emit(simple_map(dfg, GRID, 7, 2))
 
 
-LINTED = [random_graph(5, 20), random_graph(10, 24), fir(4)]
+def ends_last() -> DFG:
+    """A graph in which nothing is left to be done when it is known that an iteration is the last."""
+    b = Builder("ends_last")
+    index, alive = b.counter(8)
+    b.add("send", index, alive, stream=b.stream("out", True))
+    return b.build()
+
+
+def test_a_kernel_that_ends_with_its_last_operation_counts_no_cycles_after_it() -> None:
+    designs = [emit(simple_map(ends_last(), GRID, 1, interval)).text for interval in (1, 2, 4)]
+    assert any("drain" not in text for text in designs)
+    assert all(text.count("drain") != 2 for text in designs), "declared and reset, but not used"
+
+
+LINTED = [random_graph(5, 20), random_graph(10, 24), fir(4), ends_last()]
 
 
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
