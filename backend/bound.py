@@ -8,6 +8,7 @@ from itertools import combinations
 
 from arch.fabric import RESULT_FAR, Fabric
 
+from .cycles import Delay, longest_paths, tightest
 from .dfg import DFG
 from .flat import Problem
 from .mapping import DoesNotFit, Shortage
@@ -32,16 +33,6 @@ class Bounds:
     mii: int
     binding: str
     cycle: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """`target`, `distance` iterations later, starts at least `cycles` after `source`."""
-
-    source: int
-    target: int
-    distance: int
-    cycles: int
 
 
 def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
@@ -263,55 +254,10 @@ def delays(problem: Problem) -> list[Delay]:
     return found
 
 
-def longest_paths(nodes: int, arcs: list[Delay], interval: int) -> tuple[list[int], tuple[int, ...]]:
-    """Earliest starts, and the nodes of a cycle that the interval is too short for (then starts are void)."""
-    start = [0] * nodes
-    by: list[Delay | None] = [None] * nodes
-    for _ in range(nodes + 1):
-        changed = -1
-        for arc in arcs:
-            t = start[arc.source] + arc.cycles - arc.distance * interval
-            if t > start[arc.target]:
-                start[arc.target] = t
-                by[arc.target] = arc
-                changed = arc.target
-        if changed < 0:
-            return start, ()
-        cycle = _cycle_in(by, changed) if _ % 8 == 7 or _ >= nodes - 1 else ()
-        if cycle:
-            return start, cycle
-    raise AssertionError("Bellman-Ford without end")
-
-
-def _cycle_in(by: list[Delay | None], node: int) -> tuple[int, ...]:
-    """A cycle among the arcs that gave the last values, looking back from `node`; empty if none."""
-    seen: dict[int, int] = {}
-    path: list[int] = []
-    here = node
-    while here not in seen:
-        seen[here] = len(path)
-        path.append(here)
-        arc = by[here]
-        if arc is None:
-            return ()
-        here = arc.source
-    return tuple(reversed(path[seen[here] :]))
-
-
 def _recurrence_bound(problem: Problem) -> tuple[int, tuple[int, ...]]:
     """The smallest interval that every cycle of uses and orders allows, and the nodes of one that binds."""
     arcs = delays(problem)
-    worst: tuple[int, ...] = ()
-    low, high = 1, max(1, sum(max(0, a.cycles) for a in arcs))
-    while low < high:
-        middle = (low + high) // 2
-        cycle = longest_paths(problem.nodes, arcs, middle)[1]
-        if cycle:
-            low, worst = middle + 1, cycle
-        else:
-            high = middle
-    if low > 1:
-        worst = longest_paths(problem.nodes, arcs, low - 1)[1]
-    if longest_paths(problem.nodes, arcs, low)[1]:
-        raise DoesNotFit("a cycle within one iteration", Shortage.INTERVAL, low, 0, worst)
-    return low, worst
+    least, worst = tightest(arcs)
+    if longest_paths(problem.nodes, arcs, least)[1]:
+        raise DoesNotFit("a cycle within one iteration", Shortage.INTERVAL, least, 0, worst)
+    return least, worst

@@ -13,7 +13,8 @@ import networkx as nx
 
 from arch.fabric import Fabric
 
-from .bound import MOST_CLASSES, Delay, delays, longest_paths
+from .bound import MOST_CLASSES, delays
+from .cycles import Delay, longest_paths
 from .dfg import DFG
 from .flat import Problem
 from .mapping import Schedule

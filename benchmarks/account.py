@@ -15,7 +15,6 @@ from backend.bound import Bounds, minimum_interval
 from backend.dfg import DFG
 from macah import ir
 from macah.choose import choose
-from macah.copies import with_copies
 from macah.lower import lower
 from macah.optional import OPTIONAL
 from macah.passes.pipeline import optimize
@@ -56,8 +55,7 @@ def lowered(source: Path, fabric: Fabric) -> ir.Kernel:
 
 def graph(kernel: ir.Kernel, fabric: Fabric, without: Iterable[str] = ()) -> Graph:
     """A kernel's graph, without some optimisations."""
-    kernel = optimize(replace(kernel, without=frozenset(without)))
-    dfg = with_copies(kernel, build_dfg(kernel), fabric)
+    dfg = build_dfg(optimize(replace(kernel, without=frozenset(without))), fabric)
     return Graph(dfg, minimum_interval(dfg, fabric))
 
 

@@ -18,7 +18,6 @@ from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
 from macah.adpc import PseudoConstant, pseudo_constants
-from macah.copies import with_copies
 from macah.diagnostic import MacahError
 from macah.lower import lower
 from macah.passes.pipeline import optimize
@@ -101,8 +100,7 @@ class _Chooser:
 
     def _measured(self, kernel: ir.Kernel, text: str) -> _Cost | None:
         try:
-            kernel = optimize(kernel)
-            dfg = with_copies(kernel, build_dfg(kernel), self.fabric)
+            dfg = build_dfg(optimize(kernel), self.fabric)
             interval = minimum_interval(dfg, self.fabric).mii
         except (MacahError, DoesNotFit):
             return None

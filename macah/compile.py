@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from arch.describe import ArchitectureError, load_fabric
@@ -12,7 +13,6 @@ from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.verilog import Design, emit
 
-from .copies import with_copies
 from .diagnostic import MacahError, Note, Place
 from .ir import Kernel
 from .lint import lock_step
@@ -43,19 +43,25 @@ class Compiled:
     design: Design
 
 
+@dataclass(frozen=True)
+class Front:
+    """A kernel as far as the mapper: lowered, with what was chosen for it, in its final form; its graph."""
+
+    site: KernelSite
+    plain: Kernel
+    lowered: Kernel
+    kernel: Kernel
+    dfg: DFG
+
+
 GROWING = frozenset({"copies", "forward", "join_loops", "run_ahead", "shorten"})
 """Optimisations that pay for shorter intervals with operations and registers."""
 
 _CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
 
 
-def fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Kernel]:
+def fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Front]:
     """Lowers and optimises all kernels."""
-    return [kernel for _, kernel in _fronts(program, adpc, options, stages)]
-
-
-def _fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[tuple[Kernel, Kernel]]:
-    """All kernels when they have been lowered, and in their final form."""
     bubbles = {*options.bubbles}
     if not options.no_bubbles and "*" not in {*bubbles, *options.ordered}:
         with stages("find lock-step"):
@@ -64,66 +70,62 @@ def _fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> l
     return [_front(program, site, adpc, options, stages) for site in program.kernels]
 
 
-def _front(
-    program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages
-) -> tuple[Kernel, Kernel]:
-    """A kernel when it has been lowered, and in its final form."""
+def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages) -> Front:
+    fabric = fabric_of(options.arch)
 
     def watch(name: str, kernel: Kernel) -> None:
         if name in options.dump_after or "all" in options.dump_after:
             sys.stderr.write(f"; after {name}\n{show_kernel(kernel)}\n")
 
     with stages(f"lower {site.name}"):
-        kernel = lower(program, site, adpc)
+        plain = lower(program, site, adpc)
         if {site.name, "*"} & {*options.ordered}:
-            kernel = replace(kernel, ordered=True)
+            plain = replace(plain, ordered=True)
         if {site.name, "*"} & {*options.bubbles}:
-            kernel = replace(kernel, bubbles=True)
-        unroll = read_unrolling(program, options.unroll).of(kernel)
-        kernel = replace(kernel, without=frozenset(options.disable), unroll=unroll)
-        watch("lower", kernel)
+            plain = replace(plain, bubbles=True)
+        unroll = read_unrolling(program, options.unroll).of(plain)
+        plain = replace(plain, without=frozenset(options.disable), unroll=unroll)
+        watch("lower", plain)
     with stages(f"weigh rare branches of {site.name}"):
-        kernel = with_turns(kernel, fabric_of(options.arch))
+        lowered = with_turns(plain, fabric)
     with stages(f"spread {site.name}"):
-        kernel = spread(kernel, fabric_of(options.arch), NONE not in options.unroll)
+        choice = spread(lowered, fabric, NONE not in options.unroll)
+    if choice is not None and not options.dump_after:
+        return Front(site, plain, choice.kernel, choice.final, choice.dfg)
+    lowered = lowered if choice is None else choice.kernel
     with stages(f"optimize {site.name}"):
-        return kernel, optimize(kernel, watch)
+        kernel = optimize(lowered, watch)
+    with stages(f"graph {site.name}"):
+        return Front(site, plain, lowered, kernel, build_dfg(kernel, fabric))
 
 
 def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
     """Maps all kernels of a program."""
     fabric = fabric_of(options.arch)
-    made = _fronts(program, adpc, options, stages)
-    return [
-        _back(site, lowered, kernel, fabric, options, stages)
-        for site, (lowered, kernel) in zip(program.kernels, made, strict=True)
-    ]
+    return [_back(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
 
 
-def _back(
-    site: KernelSite, lowered: Kernel, kernel: Kernel, fabric: Fabric, options: Options, stages: Stages
-) -> Compiled:
-    """Maps one kernel and emits its hardware.
+def _back(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
+    """Maps one kernel and emits its hardware."""
+    with stages(f"map {front.site.name}"):
+        front, mapping = _mapped(front, fabric, options, stages)
+    with stages(f"emit {front.site.name}"):
+        return Compiled(front.site, front.lowered, front.kernel, front.dfg, mapping, emit(mapping))
 
-    One that has grown too large while it was made faster is mapped as it was before that.
-    """
-    with stages(f"graph {site.name}"):
-        dfg = with_copies(kernel, build_dfg(kernel), fabric)
-    with stages(f"map {site.name}"):
-        try:
-            mapping = map_kernel(dfg, fabric, MapOptions(seed=options.seed), stages.say)
-        except DoesNotFit as problem:
-            smaller = replace(lowered, without=lowered.without | GROWING)
-            if smaller == lowered or problem.shortage not in _CROWDED:
-                raise _does_not_fit(problem, site, dfg, fabric) from None
-            try:
-                kernel = optimize(smaller)
-                mapping = map_kernel(build_dfg(kernel), fabric, MapOptions(seed=options.seed), stages.say)
-                lowered, dfg = smaller, mapping.dfg
-            except DoesNotFit:
-                raise _does_not_fit(problem, site, dfg, fabric) from None
-    with stages(f"emit {site.name}"):
-        return Compiled(site, lowered, kernel, dfg, mapping, emit(mapping))
+
+def _mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
+    """A mapping; if the kernel has grown too large while it was made faster, of what it was before that."""
+    seed = MapOptions(seed=options.seed)
+    try:
+        return front, map_kernel(front.dfg, fabric, seed, stages.say)
+    except DoesNotFit as problem:
+        lowered = replace(front.plain, without=front.plain.without | GROWING)
+        if problem.shortage in _CROWDED and lowered != front.lowered:
+            kernel = optimize(lowered)
+            smaller = replace(front, lowered=lowered, kernel=kernel, dfg=build_dfg(kernel, fabric))
+            with suppress(DoesNotFit):
+                return smaller, map_kernel(smaller.dfg, fabric, seed, stages.say)
+        raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
 
 
 def fabric_of(name: str) -> Fabric:

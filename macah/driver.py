@@ -31,7 +31,6 @@ from .report import Account, report_json, report_text
 from .show import show_kernel
 from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
-from .todfg import build_dfg
 from .toolchain import check_output, compiler, workspace, write_whole
 from .translate import HostKernel, to_c, to_host_c
 from .translate_prelude import LANGUAGE
@@ -192,10 +191,9 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
         case "c":
             return to_c(program, adpc)
         case "ir":
-            return "\n".join(map(show_kernel, fronts(program, adpc, options, stages)))
+            return "\n".join(show_kernel(f.kernel) for f in fronts(program, adpc, options, stages))
         case "dfg":
-            kernels = fronts(program, adpc, options, stages)
-            return "\n".join(show_dfg(build_dfg(kernel)) for kernel in kernels)
+            return "\n".join(show_dfg(f.dfg) for f in fronts(program, adpc, options, stages))
     compiled = compile_kernels(program, adpc, options, stages)
     match options.emit:
         case "host-c":

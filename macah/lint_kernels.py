@@ -39,7 +39,7 @@ def _may_be_large(kernel: ir.Kernel, fabric: Fabric) -> bool:
 
 
 def _too_large(kernel: ir.Kernel, fabric: Fabric) -> Iterator[Diagnostic]:
-    dfg = build_dfg(optimize(kernel))
+    dfg = build_dfg(optimize(kernel), fabric)
     try:
         minimum_interval(dfg, fabric)
     except DoesNotFit as problem:

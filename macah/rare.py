@@ -48,7 +48,7 @@ def with_turns(kernel: ir.Kernel, fabric: Fabric) -> ir.Kernel:
         if name == "fuse_loops":
             chances.update(_chances(after))
 
-    dfg = build_dfg(optimize(kernel, watch))
+    dfg = build_dfg(optimize(kernel, watch), fabric)
     try:
         bounds = minimum_interval(dfg, fabric)
     except DoesNotFit:
@@ -91,7 +91,7 @@ def rare_text(branch: RareBranch) -> str:
 def _interval(kernel: ir.Kernel, fabric: Fabric) -> int:
     """The lower bound of the interval; the largest if the kernel does not fit at all."""
     try:
-        return minimum_interval(build_dfg(optimize(kernel)), fabric).mii
+        return minimum_interval(build_dfg(optimize(kernel), fabric), fabric).mii
     except DoesNotFit:
         return fabric.max_interval
 

@@ -11,21 +11,18 @@ For smaller and smaller intervals, values on cycles that take too long get furth
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 import networkx as nx
 
-from backend.bound import Delay, longest_paths
+from backend.cycles import Delay, components, tightest_of
 from backend.dfg import DFG
 from macah.balance import latency
+from macah.capacity import Capacity
 from macah.graph import Value
 from macah.shorten_convert import from_dfg, order_arcs, to_dfg
 from macah.shorten_rules import RULES, Pair
 from macah.shorten_time import Times
-
-UNITS = 64
-PORTS = 2
 
 MOST_NODES = 4000
 """Larger graphs are left as they are."""
@@ -50,21 +47,21 @@ STEPS = 24
 ROUNDS = 4
 
 
-def shorten(dfg: DFG, units: int = UNITS) -> DFG:
+def shorten(dfg: DFG, capacity: Capacity) -> DFG:
     """The same graph, with shorter recurrences where these bind."""
     if len(dfg.nodes) > MOST_NODES:
         return dfg
     # What was reached is a better place to begin from than all the ways that led there.
     for _ in range(ROUNDS):
-        shorter = _shortened(dfg, units)
+        shorter = _shortened(dfg, capacity)
         if shorter is dfg:
             break
         dfg = shorter
     return dfg
 
 
-def _shortened(dfg: DFG, units: int) -> DFG:
-    floor = least_interval(dfg, units)
+def _shortened(dfg: DFG, capacity: Capacity) -> DFG:
+    floor = capacity.least_interval(dfg)
     slowest, members = slow_cycles(dfg, floor)
     if slowest <= floor:
         return dfg
@@ -76,7 +73,7 @@ def _shortened(dfg: DFG, units: int) -> DFG:
     while aim >= floor:
         if search.feasible(aim):
             found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
-            bound = max(least_interval(found, units), slow_cycles(found, floor)[0])
+            bound = max(capacity.least_interval(found), slow_cycles(found, floor)[0])
             # a value that never changes may have been found to be itself
             if bound < reached and not _waits_for_itself(found):
                 best, reached = found, bound
@@ -97,17 +94,8 @@ def _waits_for_itself(dfg: DFG) -> bool:
     return not nx.is_directed_acyclic_graph(edges)
 
 
-def least_interval(dfg: DFG, units: int) -> int:
-    """What units, streams and memories allow."""
-    counts = Counter((node.stream, node.memory) for node in dfg.nodes)
-    del counts[None, None]
-    loads = [-(-n // (PORTS if stream is None else 1)) for (stream, _), n in counts.items()]
-    return max([1, -(-len(dfg.nodes) // units), *loads])
-
-
 def slow_cycles(dfg: DFG, floor: int) -> tuple[int, list[int]]:
     """The smallest interval from `floor` on that cycles allow, and the nodes of components that need more."""
-    edges: nx.DiGraph[int] = nx.DiGraph()
     delays: list[Delay] = []
     for consumer, _, use in dfg.uses():
         cycles = latency(dfg.nodes[consumer].op)
@@ -116,40 +104,13 @@ def slow_cycles(dfg: DFG, floor: int) -> tuple[int, list[int]]:
         before, after = dfg.nodes[order.before], dfg.nodes[order.after]
         cycles = order.delay - latency(before.op) + latency(after.op)
         delays.append(Delay(before.id, after.id, order.distance, cycles))
-    edges.add_edges_from((delay.source, delay.target) for delay in delays)
-    component: dict[int, int] = {}
-    inner: list[list[Delay]] = []
-    groups = list(nx.strongly_connected_components(edges))
-    for number, nodes in enumerate(groups):
-        component.update(dict.fromkeys(nodes, number))
-        inner.append([])
-    for delay in delays:
-        if component[delay.source] == component[delay.target]:
-            inner[component[delay.source]].append(delay)
     slowest, members = floor, list[int]()
-    for nodes, arcs in zip(groups, inner, strict=True):
-        if arcs:
-            needed = _needed(sorted(nodes), arcs, floor)
-            slowest = max(slowest, needed)
-            if needed > floor:
-                members += sorted(nodes)
+    for inside in components(delays):
+        needed = tightest_of(inside, floor)[0]
+        slowest = max(slowest, needed)
+        if needed > floor:
+            members += sorted({end for delay in inside for end in (delay.source, delay.target)})
     return slowest, sorted(members)
-
-
-def _needed(nodes: list[int], arcs: list[Delay], floor: int) -> int:
-    """The smallest interval from `floor` on that the cycles of a component allow."""
-    place = {node: position for position, node in enumerate(nodes)}
-    local = [Delay(place[a.source], place[a.target], a.distance, a.cycles) for a in arcs]
-    low, high = floor, max(floor, sum(max(0, a.cycles) for a in arcs))
-    if not longest_paths(len(nodes), local, floor)[1]:
-        return floor
-    while low < high:
-        middle = (low + high) // 2
-        if longest_paths(len(nodes), local, middle)[1]:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _after_cycles(dfg: DFG) -> list[int]:

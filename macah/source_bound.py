@@ -17,10 +17,9 @@ import networkx as nx
 
 from arch.fabric import Fabric
 from arch.ops import OPS
-from backend.bound import Delay
+from backend.cycles import Delay, tightest
 from backend.dfg import Place, Use
 from macah import ir
-from macah.cycles import tightest
 from macah.dependence import FARTHEST, Distances
 from macah.graph import Before, Value
 from macah.ir import Array

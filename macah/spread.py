@@ -18,7 +18,6 @@ from backend.bound import minimum_interval
 from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
-from macah.copies import with_copies
 from macah.diagnostic import MacahError, Place
 from macah.optional import enabled
 from macah.passes.inline_calls import inline_calls
@@ -43,26 +42,30 @@ UNKNOWN_TRIPS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
-    """A kernel, how many operations it has, and how many cycles it is expected to take."""
+class Choice:
+    """A lowered kernel with what is chosen for it, its final form, its graph, and the cycles to expect."""
 
     kernel: ir.Kernel
-    nodes: int
+    final: ir.Kernel
+    dfg: DFG
     cycles: int
 
 
-def spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool = True) -> ir.Kernel:
-    """The lowered kernel with what is chosen for it; `automatic`: loops get copies that nobody asked for."""
+def spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool = True) -> Choice | None:
+    """What is chosen for a lowered kernel; `automatic`: loops get copies that nobody asked for.
+
+    None if it is too large for that, or cannot be compiled: who does will say why.
+    """
     try:
         return _spread(kernel, fabric, automatic)
     except (MacahError, DoesNotFit):
-        return kernel  # who compiles it will say why
+        return None
 
 
-def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> ir.Kernel:
+def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None:
     plain = unroll_for(inline_calls(kernel))
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
-        return kernel
+        return None
     loops = loop_trips(plain)
     best = _choice(kernel, loops, fabric)
     fixed = dict(kernel.unroll)
@@ -71,15 +74,15 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> ir.Kernel:
             continue
         base = best
         for factor in FACTORS:
-            if factor > loop.trips or base.nodes > MOST_NODES:
+            if factor > loop.trips or len(base.dfg.nodes) > MOST_NODES:
                 break
             unroll = (*base.kernel.unroll, (loop.where, factor))
             tried = _choice(replace(kernel, unroll=unroll), loops, fabric)
-            if tried.nodes > MOST_NODES or tried.cycles > base.cycles:
+            if len(tried.dfg.nodes) > MOST_NODES or tried.cycles > base.cycles:
                 break
             if tried.cycles <= GAIN * best.cycles:
                 best = tried
-    return best.kernel
+    return best
 
 
 def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
@@ -90,26 +93,26 @@ def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
     return list(found.values())
 
 
-def _choice(kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric) -> _Choice:
+def _choice(kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
     """What is expected of a kernel, with banks if ports hold it up."""
     factors = dict(kernel.unroll)
     iterations = max(1, sum(_iterations(loop, factors) for loop in loops))
-    dfg, interval = _graph(kernel, fabric)
+    final, dfg, interval = _graph(kernel, fabric)
     ports = min(len(bank.ports) for bank in fabric.memories)
     wanted = max(1, minimum_interval(dfg, fabric).recurrence, _crowd(dfg, fabric))
     if enabled(kernel, "bank_arrays") and _busiest(dfg, ports) > wanted:
         banked = replace(kernel, room=ir.Room(len(fabric.memories), ports, wanted))
-        other, shorter = _graph(banked, fabric)
-        if shorter <= interval:
-            kernel, dfg, interval = banked, other, shorter
-    return _Choice(kernel, len(dfg.nodes), iterations * interval)
+        other = _graph(banked, fabric)
+        if other[2] <= interval:
+            kernel, (final, dfg, interval) = banked, other
+    return Choice(kernel, final, dfg, iterations * interval)
 
 
-def _graph(kernel: ir.Kernel, fabric: Fabric) -> tuple[DFG, int]:
-    """The graph of a kernel, and the interval to expect of it."""
+def _graph(kernel: ir.Kernel, fabric: Fabric) -> tuple[ir.Kernel, DFG, int]:
+    """The final form of a kernel, its graph, and the interval to expect of it."""
     final = optimize(kernel)
-    dfg = with_copies(final, build_dfg(final), fabric)
-    return dfg, max(minimum_interval(dfg, fabric).mii, _crowd(dfg, fabric))
+    dfg = build_dfg(final, fabric)
+    return final, dfg, max(minimum_interval(dfg, fabric).mii, _crowd(dfg, fabric))
 
 
 def _crowd(dfg: DFG, fabric: Fabric) -> int:

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
+from arch.fabric import Fabric
 from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPort, Use, check_dfg
 from macah import ir
 from macah.balance import balance
+from macah.capacity import GRID, Capacity, capacity_of
 from macah.compact import compacted, live_ins_of, positions
 from macah.congruence import congruent
+from macah.copies import with_copies
 from macah.fold import predicates
 from macah.forward import forwarded
 from macah.fuse import fuse
@@ -33,12 +37,15 @@ from macah.shorten import shorten
 from macah.walk import arrays_written, children, written
 
 
-def build_dfg(kernel: ir.Kernel) -> DFG:
-    """The dataflow graph of a kernel in its final form."""
-    return forwarded(kernel, graph_of) if enabled(kernel, "forward") else graph_of(kernel)
+def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
+    """The dataflow graph of a kernel in its final form, made for an architecture if that is known."""
+    capacity = capacity_of(fabric)
+    build = partial(graph_of, capacity=capacity)
+    dfg = forwarded(kernel, build, capacity) if enabled(kernel, "forward") else build(kernel)
+    return with_copies(kernel, dfg, fabric) if fabric is not None else dfg
 
 
-def graph_of(kernel: ir.Kernel) -> DFG:
+def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
     """The graph of exactly this kernel."""
     leading, loop = split_kernel(kernel)
     alive = Variable("alive")
@@ -50,7 +57,7 @@ def graph_of(kernel: ir.Kernel) -> DFG:
         if not found:
             dfg = builder.result()
             if enabled(kernel, "shorten"):
-                dfg = shorten(dfg)
+                dfg = shorten(dfg, capacity)
             check_dfg(dfg)
             return dfg
         known |= found

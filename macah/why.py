@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 from arch.fabric import Fabric
 from arch.ops import COMPARISONS, OPS
-from backend.bound import Delay, delays, minimum_interval
+from backend.bound import delays, minimum_interval
+from backend.cycles import Delay, tightest
 from backend.dfg import DFG, Node, Place
 from backend.flat import Problem
-
-from .cycles import tightest
 
 MOST_RECURRENCES = 6
 """So many are told."""

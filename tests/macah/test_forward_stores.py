@@ -9,6 +9,7 @@ from random_kernels import random_kernel, run_random
 
 from backend.dfg import DFG
 from macah import ir
+from macah.capacity import GRID
 from macah.dependence import Distances
 from macah.forward import binding_memory
 from macah.ir import Apply, Array, Assign, Const, DoWhile, Load, Read, Variable
@@ -57,8 +58,8 @@ def test_a_small_kernel() -> None:
 
 def test_a_histogram_takes_two_cycles_and_any_order_is_right() -> None:
     dfg = build_dfg(optimize(histogram()))
-    assert binding_memory(graph_of(optimize(histogram())))[0] == 4
-    assert binding_memory(dfg)[0] <= 2
+    assert binding_memory(graph_of(optimize(histogram())), GRID)[0] == 4
+    assert binding_memory(dfg, GRID)[0] <= 2
     for seed in range(20):
         source = random.Random(seed)
         words = [source.randrange(3) * source.randrange(5) for _ in range(40)]

@@ -12,7 +12,6 @@ import pytest
 from arch.describe import load_fabric
 from backend.dfg import DFG, show_dfg
 from macah import ir
-from macah.copies import with_copies
 from macah.lower import lower
 from macah.optional import OPTIONAL
 from macah.passes.pipeline import PIPELINE, optimize, required
@@ -88,7 +87,7 @@ def _graph(kernel: ir.Kernel, *without: str) -> DFG:
     room = ir.Room(memories=32, ports=1, interval=1)
     fabric = load_fabric("grid8x8")
     kernel = optimize(with_turns(replace(kernel, without=frozenset(without), room=room), fabric))
-    return with_copies(kernel, build_dfg(kernel), fabric)
+    return build_dfg(kernel, fabric)
 
 
 @pytest.mark.parametrize("name", OPTIONAL)

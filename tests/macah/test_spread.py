@@ -31,7 +31,9 @@ def lowered(body: str) -> ir.Kernel:
 
 def chosen(body: str, automatic: bool = True) -> tuple[list[int], bool]:
     """The factors of the loops, and whether arrays are to be spread."""
-    kernel = spread(lowered(body), FABRIC, automatic)
+    choice = spread(lowered(body), FABRIC, automatic)
+    assert choice is not None
+    kernel = choice.kernel
     return [factor for _, factor in kernel.unroll], kernel.room is not None
 
 

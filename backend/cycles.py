@@ -1,0 +1,98 @@
+"""Cycles of dependences, component by component: the least interval that they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """`target`, `distance` iterations later, starts at least `cycles` after `source`."""
+
+    source: int
+    target: int
+    distance: int
+    cycles: int
+
+
+def longest_paths(nodes: int, arcs: list[Delay], interval: int) -> tuple[list[int], tuple[int, ...]]:
+    """Earliest starts, and the nodes of a cycle that the interval is too short for (then starts are void)."""
+    start = [0] * nodes
+    by: list[Delay | None] = [None] * nodes
+    for _ in range(nodes + 1):
+        changed = -1
+        for arc in arcs:
+            t = start[arc.source] + arc.cycles - arc.distance * interval
+            if t > start[arc.target]:
+                start[arc.target] = t
+                by[arc.target] = arc
+                changed = arc.target
+        if changed < 0:
+            return start, ()
+        cycle = _cycle_in(by, changed) if _ % 8 == 7 or _ >= nodes - 1 else ()
+        if cycle:
+            return start, cycle
+    raise AssertionError("Bellman-Ford without end")
+
+
+def _cycle_in(by: list[Delay | None], node: int) -> tuple[int, ...]:
+    """A cycle among the arcs that gave the last values, looking back from `node`; empty if none."""
+    seen: dict[int, int] = {}
+    path: list[int] = []
+    here = node
+    while here not in seen:
+        seen[here] = len(path)
+        path.append(here)
+        arc = by[here]
+        if arc is None:
+            return ()
+        here = arc.source
+    return tuple(reversed(path[seen[here] :]))
+
+
+def components(arcs: Sequence[Delay]) -> Iterator[list[Delay]]:
+    """The arcs inside each component of a graph, components in a fixed order."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edges_from((arc.source, arc.target) for arc in arcs)
+    of: dict[int, int] = {}
+    for component in nx.strongly_connected_components(graph):
+        first = min(component)
+        of |= dict.fromkeys(component, first)
+    inside: dict[int, list[Delay]] = {}
+    for arc in arcs:
+        if of[arc.source] == of[arc.target]:
+            inside.setdefault(of[arc.source], []).append(arc)
+    for first in sorted(inside):
+        yield inside[first]
+
+
+def tightest(arcs: Sequence[Delay], least: int = 1) -> tuple[int, tuple[int, ...]]:
+    """The least interval that all cycles allow if that is above `least`, and a cycle that needs it."""
+    best, worst = least, tuple[int, ...]()
+    for inside in components(arcs):
+        interval, cycle = tightest_of(inside, best)
+        if interval > best:
+            best, worst = interval, cycle
+    return best, worst
+
+
+def tightest_of(arcs: list[Delay], least: int) -> tuple[int, tuple[int, ...]]:
+    """The least interval of a component if it is above `least`, and a cycle that needs it."""
+    names = sorted({n for arc in arcs for n in (arc.source, arc.target)})
+    local = {name: k for k, name in enumerate(names)}
+    mine = [Delay(local[a.source], local[a.target], a.distance, a.cycles) for a in arcs]
+    if not longest_paths(len(names), mine, least)[1]:
+        return least, ()
+    low, high, worst = least + 1, sum(max(0, a.cycles) for a in mine), tuple[int, ...]()
+    while low < high:
+        middle = (low + high) // 2
+        cycle = longest_paths(len(names), mine, middle)[1]
+        if cycle:
+            low, worst = middle + 1, cycle
+        else:
+            high = middle
+    worst = longest_paths(len(names), mine, low - 1)[1] or worst
+    return low, tuple(names[n] for n in worst)
