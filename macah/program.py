@@ -190,11 +190,8 @@ def _kernel_sites(unit: Any) -> tuple[KernelSite, ...]:
         (function, node)
         for function in unit.ext
         if isinstance(function, c_ast.FuncDef)
-        for node in walk(function)
-        if isinstance(node, KernelBlock)
+        for node in _outermost(function)
     ]
-    for _, node in found:
-        _refuse_nested(node)
     functions = list({id(function): function for function, _ in found}.values())
     for function in functions:
         _refuse_inner_kernels(function)
@@ -230,13 +227,15 @@ def pragma_name(node: Any) -> str | None:
     return words[1] if len(words) == 2 and words[0] == "macah" and words[1] in PRAGMAS else None
 
 
-def _refuse_nested(node: KernelBlock) -> None:
-    for inner in walk(node.body):
-        if isinstance(inner, KernelBlock):
-            note = Note("the kernel block around it begins here", place_of(node))
-            raise MacahError(
-                "a kernel block inside a kernel block", place_of(inner), (note,), code="nested-kernel"
-            )
+def _outermost(node: Any) -> Iterator[KernelBlock]:
+    """The kernel blocks that are in no other; who lowers or translates a kernel refuses those in it."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, KernelBlock):
+            yield current
+        else:
+            waiting.extend(reversed(list(current)))
 
 
 def _refuse_inner_kernels(function: Any) -> None:

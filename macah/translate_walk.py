@@ -255,6 +255,8 @@ class Translator:
             self.children(member) if isinstance(member, c_ast.Decl) else self.visit(member)
 
     def _kernel(self, node: KernelBlock) -> None:
+        if id(node) not in self._names:
+            self.fail("a kernel block inside a kernel block", node, code="nested-kernel")
         start, end = self.place(node)
         if self.kernel is not None:
             self.source.replace((start, end), self.kernel(self, node))

@@ -263,12 +263,9 @@ def test_kernels_have_unique_names_in_order() -> None:
     assert all(isinstance(k.node, KernelBlock) for k in p.kernels)
 
 
-def test_a_kernel_in_a_kernel_is_an_error_with_both_places() -> None:
-    with pytest.raises(MacahError, match="a kernel block inside a kernel block") as caught:
-        program("void f(void) { kernel {\n  if (1) kernel { } } }")
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.where == Place("test.macah", 2, 10)
-    assert diagnostic.notes[0].where == Place("test.macah", 1, 16)
+def test_a_kernel_in_a_kernel_is_none_of_its_own() -> None:
+    p = program("void f(void) { kernel {\n  if (1) kernel { } } kernel { } }")
+    assert [k.where.column for k in p.kernels] == [16, 23]
 
 
 def test_places_of_nodes_without_coordinates_are_those_of_their_parts() -> None:
