@@ -13,7 +13,7 @@ equation that the streams of values satisfy, and such a choice of equations has 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from arch.ops import OPS, evaluate
 from backend.dfg import Const, LiveIn, Place, Use
@@ -56,6 +56,7 @@ class Choices:
         self.meaning: dict[Variable, Past] = {}
         self.parent: list[int] = []
         self.ways: dict[int, list[int]] = {}
+        self.keys: dict[int, tuple[tuple[object, ...], tuple[int, ...]]] = {}  # with the classes of operands
         self.moved: dict[tuple[int, tuple[Start, ...]], tuple[Value, ...] | None] = {}
         self.fixed: set[int] = set()  # drafts with effects or state: they are made in one way only
 
@@ -105,7 +106,9 @@ class Choices:
         return None
 
     def past(self, past: Past, predicate: bool = False) -> Value:
-        past = replace(past, node=self.find(past.node))
+        node = self.find(past.node)
+        if node != past.node:
+            past = Past(node, past.output, past.initials)
         if not past.initials:
             return Use(past.node, output=past.output)
         if past not in self.pasts:
@@ -121,24 +124,40 @@ class Choices:
 
     def current(self, value: Value) -> Value:
         """The value by the first draft of its class."""
-        past = self.meant(value)
-        return value if past is None else self.past(past)
+        match value:
+            case Use(node, output=output):
+                first = self.find(node)
+                return value if first == node and not value.distance else Use(first, output=output)
+            case Before(variable):
+                past = self.meaning[variable]
+                # what stands for a past of the first draft is this very value
+                return value if self.parent[past.node] == past.node else self.past(past)
+        return value
 
     def merge_same(self) -> None:
         """Find drafts that turned out to be the same operation on the same values."""
         table: dict[object, int] = {}
         for first in list(self.ways):
             for node in list(self.ways.get(first, ())):
-                draft = self.graph.drafts[node]
                 if node in self.fixed:
                     continue
-                operands = tuple([self.current(value) for value in draft.operands])
-                key = (draft.op, operands, draft.memory)
+                key = self._key(node)
                 other = table.setdefault(key, node)
                 if other != node:
                     self.equal(node, Use(other))
                     table[key] = min(node, other)
                     self.ways[self.find(node)].remove(max(node, other))
+
+    def _key(self, node: int) -> tuple[object, ...]:
+        """What a draft does, to which values; as it was last time while no class of its operands has changed."""
+        key, firsts = self.keys.get(node, ((), (-1,)))
+        if any([first < 0 or self.parent[first] != first for first in firsts]):
+            draft = self.graph.drafts[node]
+            operands = tuple([self.current(value) for value in draft.operands])
+            pasts = [self.meant(value) for value in operands]
+            key = (draft.op, operands, draft.memory)
+            self.keys[node] = key, tuple([past.node for past in pasts if past is not None])
+        return key
 
     def is_predicate(self, value: Value) -> bool:
         return self.graph.holds(value)

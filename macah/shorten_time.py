@@ -85,13 +85,21 @@ class Times:
         return self.of(past.node, last) + past.moves - past.distance * self.interval
 
     def of_arc(self, arc: Arc) -> int:
-        source = self.of(arc.source, arc.last)
-        return NEVER_LATE if source == NEVER_LATE else source + arc.cycles - arc.distance * self.interval
+        # most time of the whole search is spent here
+        source = arc.source
+        if self.choices.parent[source] != source:
+            source = self.choices.find(source)
+        time = self.time.get(source, NEVER_LATE)
+        if time == NEVER_LATE:
+            return NEVER_LATE
+        if arc.last is not None and source in self.firsts:
+            time = self.of(source, arc.last)
+        return time + arc.cycles - arc.distance * self.interval
 
     def of_way(self, way: int) -> tuple[int, Arc | None]:
         """When a way gives its value, and what it waits for last."""
         latest, last = NEVER_LATE, None
-        for arc in self.arcs_of(way):
+        for arc in self.arcs.get(way) or self.arcs_of(way):
             time = self.of_arc(arc)
             if time > latest:
                 latest, last = time, arc
