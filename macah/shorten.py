@@ -40,7 +40,7 @@ SLACK = 1
 WORSE = 1
 """New ways may be later than the soonest one by this."""
 
-PATIENCE = 24
+PATIENCE = 12
 """So often are times raised without finding a new way."""
 
 STEPS = 24
