@@ -151,7 +151,7 @@ class Choices:
     def _key(self, node: int) -> tuple[object, ...]:
         """What a draft does, to which values; as it was last time while no class of its operands has changed."""
         key, firsts = self.keys.get(node, ((), (-1,)))
-        if any([first < 0 or self.parent[first] != first for first in firsts]):
+        if any(first < 0 or self.parent[first] != first for first in firsts):
             draft = self.graph.drafts[node]
             operands = tuple([self.current(value) for value in draft.operands])
             pasts = [self.meant(value) for value in operands]
