@@ -64,8 +64,10 @@ def _check_unit(fabric: Fabric, unit: Unit) -> None:
         assert OPS[name].arity <= len(unit.operands), f"{unit.name}: too few operands for {name}"
         results = unit.results[name]
         assert len(results) == OPS[name].outputs == len(set(results)), f"{unit.name}: results of {name}"
-        assert all(fabric.resources[result].kind is Kind.RESULT for result in results), unit.name
-        assert (name in MEMORY_OPS) == (unit.memory is not None), f"{unit.name}: {name}"
+        kinds = {fabric.resources[result].kind for result in results}
+        assert kinds <= {Kind.RESULT, Kind.REGISTER}, unit.name
+        assert latency >= 2 or Kind.REGISTER not in kinds, f"{unit.name}: {name} is in a register at once"
+        assert name not in MEMORY_OPS or unit.memory is not None, f"{unit.name}: {name}"
 
 
 def _check_memories(fabric: Fabric) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .fabric import Fabric
 from .layout import Description, Layer, Layout, UnitKind
-from .ops import OPS, WIDE_OPS
+from .ops import MOST_INPUTS, OPAQUE_OPS, OPS, WIDE_OPS
 from .tables import ArchitectureError, Table
 
 __all__ = ["ArchitectureError", "load_fabric", "shipped"]
@@ -65,7 +65,7 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     if size:
         rows, columns = size
     links = root.take_table("links")
-    steps, wrap = _read_links(links)
+    steps, wrap, held = _read_links(links)
     tables = root.take_tables("layer")
     layers = tuple(_read_layer(table) for table in tables)
     root.close()
@@ -74,11 +74,15 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     for index, (table, layer) in enumerate(zip(tables, layers, strict=True)):
         if layer.name in [earlier.name for earlier in layers[:index]]:
             raise table.error(f"two layers have the name '{layer.name}'", "name")
-    return Description(name, width, max_interval, rows, columns, layers, links, steps, wrap)
+    return Description(name, width, max_interval, rows, columns, layers, links, steps, wrap, held)
 
 
-def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool]:
-    """The links (name, down, right) of each tile to others; those of one name are one register."""
+def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool, bool]:
+    """The links (name, down, right) of each tile to others, whether they wrap around, and `held`.
+
+    Those of one name are one register. `shared`: a tile has one, which all others read. `held`: it is also
+    where the tile's operations leave their results (see `layout.Layout`).
+    """
     words = table.take_int("words", 1, 8, 1)
     steps: dict[str, tuple[int, int]] = {}
     if table.take_bool("neighbours"):
@@ -87,13 +91,16 @@ def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool]:
         steps |= _CORNERS
     if table.take_bool("hops"):
         steps |= {f"{side}2": (2 * down, 2 * right) for side, (down, right) in _SIDES.items()}
-    wrap, shared = table.take_bool("wrap"), table.take_bool("shared")
+    wrap, shared, held = (table.take_bool(key) for key in ("wrap", "shared", "held"))
+    if held and words > 1:
+        raise table.error("with 'held' a tile has one output: 'words' must be 1", "words")
     table.close()
     if not steps:
         raise table.error("'links' has neither 'neighbours' nor 'diagonals' nor 'hops': tiles are cut off")
     suffixes = [f"_{k}" if k else "" for k in range(words)]
-    links = [("out" if shared else name, *step) for name, step in steps.items()]
-    return tuple((name + suffix, down, right) for name, down, right in links for suffix in suffixes), wrap
+    links = [("out" if shared or held else name, *step) for name, step in steps.items()]
+    found = tuple((name + suffix, down, right) for name, down, right in links for suffix in suffixes)
+    return found, wrap, held
 
 
 def _read_layer(table: Table) -> Layer:
@@ -117,19 +124,20 @@ def _read_memory(table: Table) -> tuple[int, tuple[UnitKind, ...]]:
     ports = table.take_int("ports", 1, 16)
     load, store = table.take_int("load", 2, 64), table.take_int("store", 1, 64)
     table.close()
-    groups = (("load", {"load": load}), ("store", {"store": store}))
+    loads = {"load": load} | dict.fromkeys(_members("access", 3), load)
+    groups = (("load", loads), ("store", {"store": store}))
     return words, tuple(UnitKind(f"mem{port}", 3, groups) for port in range(ports))
 
 
 def _read_unit(table: Table) -> UnitKind:
     """`does` maps a class of operations, or one operation, to its latency; each entry has its own results."""
     name = table.take_name("name")
-    operands = table.take_int("operands", 1, 3)
+    operands = table.take_int("operands", 1, MOST_INPUTS)
     does = table.take_table("does")
     groups: dict[str, dict[str, int]] = {}
     for key in list(does.values):
         latency = does.take_int(key, 1, 64)
-        members = _members(key)
+        members = _members(key, operands)
         if not members:
             raise does.error(f"'{key}' is neither an operation nor a class of them", key)
         for op in members:
@@ -146,6 +154,8 @@ def _read_unit(table: Table) -> UnitKind:
     return UnitKind(name, operands, tuple(groups.items()))
 
 
-def _members(key: str) -> list[str]:
+def _members(key: str, operands: int) -> list[str]:
+    """An operation, or those of a class; of opaque ones those with so few inputs."""
     ops = [op for op in OPS.values() if op.name not in WIDE_OPS]
-    return [op.name for op in ops if key in (op.name, op.latency_class)]
+    fitting = [op for op in ops if op.arity <= operands or op.name not in OPAQUE_OPS]
+    return [op.name for op in fitting if key in (op.name, op.latency_class)]

@@ -10,6 +10,9 @@ cycle t + L - 1. A `REGISTER` shows in cycle t + 1 what was selected at its inpu
 holds. An `OPERAND` is an input of a unit in the cycle of issue. A `WIRE` is combinational.
 So an edge into a REGISTER takes one cycle and every other edge none, and an operation of latency 1 issued in
 cycle t can feed, through one register, another one issued in cycle t + 1.
+
+An operation can also leave its result in a REGISTER: it is there in cycle t + L - 1, whether anything reads
+it or not, and what the register held or would have selected is gone. The cycle of entering it counts in L.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ from .fabric import Fabric, Kind, MemoryBank, Resource, Tile, Unit
 from .ops import OPS
 from .tables import Table
 
+LETTERS = "abcdefgh"
+"""The names of operands."""
+
 
 @dataclass(frozen=True)
 class UnitKind:
@@ -56,10 +59,18 @@ class Description:
     links: Table
     steps: tuple[tuple[str, int, int], ...]
     wrap: bool
+    held: bool
 
 
 class Layout:
-    """Lays out the tiles, then the resources, then connects them."""
+    """Lays out the tiles, then the resources, then connects them.
+
+    Links of which nothing is said are registers that select results, registers of the tile, or what comes in.
+    With `held` a tile has one output register, in which its operations leave their results: an operation of
+    latency 1 in the next cycle. The word stays there until the tile's next one ends. Operands of the tile and
+    of its neighbours read the output; the tile's registers are written from it alone, in any later cycle. In
+    a cycle in which no operation ends, the output can take a word that an operand could read: a move.
+    """
 
     def __init__(self, description: Description) -> None:
         self.d = description
@@ -68,6 +79,7 @@ class Layout:
         self.tiles: list[Tile] = []
         self.units: list[Unit] = []
         self.memories: list[MemoryBank] = []
+        self.out: list[int] = []
 
     def build(self, digest: str) -> Fabric:
         d = self.d
@@ -79,7 +91,8 @@ class Layout:
         incoming: list[list[int]] = [[] for _ in self.tiles]
         self._check_connected()
         for tile in self.tiles:
-            made: dict[str, int] = {}
+            made = {"out": self.out[tile.id]} if d.held else {}
+            outgoing[tile.id] += made.values()
             for name, there in self._links(tile):
                 if name not in made:
                     made[name] = self._add(f"{_prefix(tile)}.{name}", Kind.REGISTER, tile.id)
@@ -106,6 +119,8 @@ class Layout:
         tile = Tile(len(self.tiles), "+".join(layer.name for layer in layers), row, column)
         self.tiles.append(tile)
         taken: set[str] = set()
+        if self.d.held:
+            self.out.append(self._add(f"{_prefix(tile)}.out", Kind.REGISTER, tile.id))
         for layer in layers:
             for kind in (*layer.units, *(layer.memory[1] if layer.memory else ())):
                 if kind.name in taken:
@@ -113,6 +128,8 @@ class Layout:
                         f"tile {_prefix(tile)} gets unit '{kind.name}' twice, from layer '{layer.name}' too"
                     )
                 taken.add(kind.name)
+                if self.d.held and len(taken) > 1:
+                    raise layer.pattern.error(f"with 'held' a tile has one unit; {_prefix(tile)} has two")
             for kind in layer.units:
                 self._unit(tile, kind, None)
             if layer.memory:
@@ -127,11 +144,18 @@ class Layout:
         """Add a unit, its operands, and for each group of operations the results that they share."""
         prefix = f"{_prefix(tile)}.{kind.name}"
         operands = tuple(
-            self._add(f"{prefix}.{letter}", Kind.OPERAND, tile.id) for letter in "abc"[: kind.operands]
+            self._add(f"{prefix}.{letter}", Kind.OPERAND, tile.id) for letter in LETTERS[: kind.operands]
         )
         latency: dict[str, int] = {}
         results: dict[str, tuple[int, ...]] = {}
         for group, members in kind.groups:
+            if self.d.held:
+                if any(OPS[op].outputs > 1 for op in members):
+                    raise self.d.links.error(f"'{group}' has operations with two results: no 'held'", "held")
+                # Entering the output register is part of the operation's time.
+                latency |= {op: cycles + 1 for op, cycles in members.items()}
+                results |= {op: (self.out[tile.id],)[: OPS[op].outputs] for op in members}
+                continue
             count = max(OPS[op].outputs for op in members)
             shared = [
                 self._add(f"{prefix}.{group}" + (str(k) if k else ""), Kind.RESULT, tile.id)
@@ -169,6 +193,9 @@ class Layout:
 
     def _connect(self, tile: int, registers: list[int], outgoing: list[int], incoming: list[int]) -> None:
         """Operands read links and registers; registers read results too, and themselves to hold."""
+        if self.d.held:
+            self._connect_held(tile, registers, incoming)
+            return
         units = [unit for unit in self.units if unit.tile == tile]
         results = list(
             dict.fromkeys(r for unit in units for outputs in unit.results.values() for r in outputs)
@@ -180,6 +207,17 @@ class Layout:
             self.sources[register] = (*results, *incoming, *registers)
         for link in outgoing:
             self.sources[link] = (*results, *incoming, *registers, link)
+
+    def _connect_held(self, tile: int, registers: list[int], incoming: list[int]) -> None:
+        """Operands read the output, links and registers, a move the same; registers read the output."""
+        out = self.out[tile]
+        for unit in self.units:
+            if unit.tile == tile:
+                for operand in unit.operands:
+                    self.sources[operand] = (*incoming, *registers, out)
+        for register in registers:
+            self.sources[register] = (out, register)
+        self.sources[out] = (*incoming, *registers, out)
 
 
 def _prefix(tile: Tile) -> str:

@@ -222,12 +222,20 @@ _WIDE = (
     Op("trunc", 1, "alu", 1, lambda w, a: word(32, a)),
 )
 
-OPS: dict[str, Op] = {op.name: op for op in (*_PURE, *_EFFECTS, *_WIDE)}
+# Operations of graphs from elsewhere, of which only the class and the number of inputs are known:
+# `alu_2` is any arithmetic on two values. They can be mapped, not emitted; `run_dfg` gives them a stand-in
+# for a meaning.
+MOST_INPUTS = 8
+OPAQUE_CLASSES = ("alu", "mul", "div", "access")
+_OPAQUE = tuple(Op(f"{kind}_{k}", k, kind) for kind in OPAQUE_CLASSES for k in range(MOST_INPUTS + 1))
+
+OPS: dict[str, Op] = {op.name: op for op in (*_PURE, *_EFFECTS, *_WIDE, *_OPAQUE)}
 
 STREAM_OPS = frozenset({"recv", "try_recv", "await", "send", "try_send", "ended", "close"})
 MEMORY_OPS = frozenset({"load", "store"})
 CONTROL_OPS = frozenset({"result", "stop", "fail"})
 WIDE_OPS = frozenset(op.name for op in _WIDE)
+OPAQUE_OPS = frozenset(op.name for op in _OPAQUE)
 COMPARISONS = frozenset({"eq", "ne", "slt", "sle", "ult", "ule"})
 
 assert all(op.commutative <= (op.arity == 2) for op in OPS.values())

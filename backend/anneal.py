@@ -38,6 +38,7 @@ class Annealer:
 
     interval: cython.int
     units: cython.int
+    ports: cython.int
     resources: cython.int
     nodes: cython.int
     groups: cython.int
@@ -99,6 +100,7 @@ class Annealer:
 
         t = problem.terrain
         self.interval, self.units, self.resources = interval, t.units, t.resources
+        self.ports = t.ports
         self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
         self.seed = (seed * 0x9E3779B97F4A7C15 + 0x1234567) & 0xFFFFFFFFFFFFFFFF
         self.stamp = 0
@@ -201,7 +203,7 @@ class Annealer:
         c: cython.int = self.target[e]
         u: cython.int = self.unit[p]
         k: cython.int = self.code[p]
-        basin: cython.int = self.operand_basin[3 * self.unit[c] + self.position[e]]
+        basin: cython.int = self.operand_basin[self.ports * self.unit[c] + self.position[e]]
         r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
         there: cython.int = NEVER if basin < 0 or r < 0 else self.gap[basin * self.resources + r]
         if there > NEVER:
@@ -217,7 +219,7 @@ class Annealer:
             k: cython.int = self.code[p]
             u: cython.int = self.unit[p]
             r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
-            basin: cython.int = self.operand_basin[3 * self.unit[self.target[e]] + self.position[e]]
+            basin: cython.int = self.operand_basin[self.ports * self.unit[self.target[e]] + self.position[e]]
             return HOP * self.gap[basin * self.resources + r] + EACH * slack
         return 100 + self.late * (-slack if slack > -1000 else 1000)
 

@@ -51,7 +51,9 @@ def _refuse_impossible(problem: Problem) -> None:
     dfg, fabric = problem.dfg, problem.fabric
     for node in dfg.nodes:
         if not problem.candidates(node.id):
-            raise DoesNotFit(f"no unit of {fabric.name} can do {node.op}", Shortage.UNITS, 1, 0, (node.id,))
+            raise DoesNotFit(
+                f"no unit of {fabric.name} can do {node.spelling}", Shortage.UNITS, 1, 0, (node.id,)
+            )
     _refuse_memories(problem)
     _refuse_streams(problem)
 
@@ -198,7 +200,7 @@ def _resource_bound(problem: Problem) -> tuple[int, str]:
         ops = sum(count for kind, count in counts.items() if classes[kind] <= units)
         if _ceil(ops, len(units)) > best:
             names = Counter(
-                node.op
+                node.spelling
                 for node, kind in zip(problem.dfg.nodes, problem.kind, strict=True)
                 if classes[kind] <= units
             )

@@ -157,12 +157,15 @@ def _check_sharing(mapping: Mapping) -> None:
         _require(other == word, f"{name} in slot {cycle % interval}: nodes {other[0]} and {node}")
 
     used = {(use.node, use.output) for _, _, use in mapping.dfg.uses()}
+    resources = mapping.fabric.resources
     for node in mapping.dfg.nodes:
         unit = _unit(mapping, node.id)
         done = _start(mapping, node.id) + unit.latency[node.op] - 1
         for output in range(OPS[node.op].outputs):
-            if (node.id, output) in used:
-                claim(unit.results[node.op][output], done, node.id, output)
+            result = unit.results[node.op][output]
+            # A register takes a result also if nobody wants it.
+            if (node.id, output) in used or resources[result].kind is Kind.REGISTER:
+                claim(result, done, node.id, output)
     for route in mapping.routes:
         use = mapping.dfg.nodes[route.consumer].operands[route.position]
         assert isinstance(use, Use)

@@ -71,7 +71,9 @@ class Configuration:
         limit = self.interval * (len(resources) + 1)
         delay = 0
         here = resource
-        while resources[here].kind is not Kind.RESULT:
+        while resources[here].kind is not Kind.RESULT and (here, (slot - delay) % self.interval) not in (
+            self._arrivals
+        ):
             name = resources[here].name
             if resources[here].kind is Kind.REGISTER:
                 delay += 1

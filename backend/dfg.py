@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from arch.ops import MEMORY_OPS, OPS, STREAM_OPS
+from arch.ops import MEMORY_OPS, OPAQUE_OPS, OPS, STREAM_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,11 @@ class Node:
     index: int = 0
     where: Place | None = None
     variable: str | None = None
+
+    @property
+    def spelling(self) -> str:
+        """The name of the operation; of an opaque one the name that it came with."""
+        return self.variable if self.variable and self.op in OPAQUE_OPS else self.op
 
 
 @dataclass(frozen=True, slots=True)

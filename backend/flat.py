@@ -67,20 +67,22 @@ class Terrain:
             self.gap.extend(far_from(self.sources_at, self.sources, self.delay, ints(sources), RESULT_FAR))
         springs: dict[tuple[int, ...], int] = {}
         self.spring = ints([-1]) * len(resources)
+        results = {r for u in fabric.units for outputs in u.results.values() for r in outputs}
         for r in resources:
-            if r.kind is Kind.RESULT:
+            if r.id in results:
                 self.spring[r.id] = springs.setdefault(tuple(sorted(fabric.sinks[r.id])), len(springs))
         self.far = array("i")
         for sinks in springs:
             self.far.extend(far_to(self.sinks_at, self.sinks, self.delay, ints(sinks), RESULT_FAR))
         for r in resources:
-            if r.kind is Kind.RESULT:
+            if r.id in results:
                 # A result is reached from itself; others of the same spring are no concern of a search.
                 self.far[self.spring[r.id] * len(resources) + r.id] = 0
-        self.unit_operands = ints([-1]) * (3 * self.units)
+        self.ports = max(len(u.operands) for u in fabric.units)
+        self.unit_operands = ints([-1]) * (self.ports * self.units)
         for u in fabric.units:
             for position, operand in enumerate(u.operands):
-                self.unit_operands[3 * u.id + position] = operand
+                self.unit_operands[self.ports * u.id + position] = operand
         self._near: dict[tuple[int, ...], tuple[array[int], array[int]]] = {}
         self._apart = self._between_units()
 

@@ -31,6 +31,7 @@ class Flood:
     flow: object
     interval: cython.int
     units: cython.int
+    ports: cython.int
     resources: cython.int
     work: cython.longlong
     stamp: cython.int
@@ -71,6 +72,7 @@ class Flood:
     def __init__(self, problem: Problem, board: Board, flow: Flow) -> None:
         t = problem.terrain
         self.interval, self.units, self.resources = board.interval, t.units, t.resources
+        self.ports = t.ports
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.position, self.output = problem.position, problem.output
@@ -114,7 +116,7 @@ class Flood:
     @cython.cfunc
     def goal(self, e: cython.int) -> cython.int:
         """The operand that an edge ends in."""
-        return self.unit_operands[3 * self.unit[self.target[e]] + self.position[e]]
+        return self.unit_operands[self.ports * self.unit[self.target[e]] + self.position[e]]
 
     @cython.locals(
         i=cython.int,
@@ -145,7 +147,7 @@ class Flood:
         size: cython.int = self.resources
         base: cython.int = self.slot(self.done(self.source[e]))
         present: cython.double = self.flow.sharing()
-        center: cython.int = self.basin[self.unit_operands[3 * self.unit[n]]] * size
+        center: cython.int = self.basin[self.unit_operands[self.ports * self.unit[n]]] * size
         nearby: cython.int = self.gap[center + self.root(e)]
         if radius < nearby:
             radius = nearby
@@ -238,7 +240,7 @@ class Flood:
         row: cython.int = self.class_at[self.kind[n]]
         root: cython.int = self.root(e)
         for i in range(self.class_at[self.kind[n] + 1] - row):
-            q = self.unit_operands[3 * self.class_units[row + i] + self.position[e]]
+            q = self.unit_operands[self.ports * self.class_units[row + i] + self.position[e]]
             for k in range(last - first + 1):
                 layer = first + k
                 if q >= 0 and layer >= 0 and mark[layer * size + q] == stamp:
@@ -279,7 +281,7 @@ class Flood:
         c: cython.int = self.target[e]
         end: cython.int = self.slot(self.start[c])
         present: cython.double = self.flow.sharing()
-        center: cython.int = self.basin[self.unit_operands[3 * self.unit[n]]] * size
+        center: cython.int = self.basin[self.unit_operands[self.ports * self.unit[n]]] * size
         nearby: cython.int = self.gap[self.basin[goal] * size + self.root(e)] if goal >= 0 else 0
         if radius < nearby:
             radius = nearby

@@ -27,6 +27,7 @@ class Flow:
 
     interval: cython.int
     units: cython.int
+    ports: cython.int
     resources: cython.int
     nodes: cython.int
     edges: cython.int
@@ -78,6 +79,7 @@ class Flow:
     def __init__(self, problem: Problem, board: Board) -> None:
         t = problem.terrain
         self.interval, self.units, self.resources = board.interval, t.units, t.resources
+        self.ports = t.ports
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.position, self.output = problem.position, problem.output
@@ -145,7 +147,7 @@ class Flow:
     @cython.cfunc
     def goal(self, e: cython.int) -> cython.int:
         """The operand that an edge ends in."""
-        return self.unit_operands[3 * self.unit[self.target[e]] + self.position[e]]
+        return self.unit_operands[self.ports * self.unit[self.target[e]] + self.position[e]]
 
     @cython.cfunc
     def span(self, e: cython.int) -> cython.int:

@@ -28,6 +28,7 @@ class Relocation:
     flood: object
     interval: cython.int
     units: cython.int
+    ports: cython.int
     resources: cython.int
     layers: cython.int
     streams: cython.int
@@ -74,6 +75,7 @@ class Relocation:
     def __init__(self, problem: Problem, board: Board, flood: Flood, seed: int) -> None:
         t = problem.terrain
         self.interval, self.units, self.resources = board.interval, t.units, t.resources
+        self.ports = t.ports
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.position, self.output = problem.position, problem.output
@@ -124,7 +126,7 @@ class Relocation:
     @cython.cfunc
     def goal(self, e: cython.int) -> cython.int:
         """The operand that an edge ends in."""
-        return self.unit_operands[3 * self.unit[self.target[e]] + self.position[e]]
+        return self.unit_operands[self.ports * self.unit[self.target[e]] + self.position[e]]
 
     @cython.cfunc
     @cython.locals(i=cython.int, e=cython.int, t=cython.int)
@@ -225,7 +227,7 @@ class Relocation:
             u = self.class_units[row + i]
             if forward:
                 r = self.root(e)
-                q = self.unit_operands[3 * u + self.position[e]]
+                q = self.unit_operands[self.ports * u + self.position[e]]
                 avail = first + self.distance[e] * self.interval - self.done(self.source[e])
             else:
                 r = self.result[(2 * code + self.output[e]) * self.units + u]
@@ -285,7 +287,7 @@ class Relocation:
             e = self.ins[i]
             if self.source[e] == n:
                 r = self.result[(2 * self.code[n] + self.output[e]) * self.units + u]
-                q = self.unit_operands[3 * u + self.position[e]]
+                q = self.unit_operands[self.ports * u + self.position[e]]
                 if (
                     r < 0
                     or q < 0

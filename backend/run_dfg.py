@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from arch.ops import OPS
+from arch.ops import OPAQUE_OPS, OPS
 from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use, evaluation_order
 
 WIDTH = 32
@@ -80,6 +80,14 @@ def run_dfg(
     )
 
 
+def stand_in(node: int, operands: Sequence[int]) -> int:
+    """What an opaque operation makes of its operands: a word that depends on each, and on the node."""
+    word = node + 1
+    for operand in operands:
+        word = ((word << 5 | word >> 27) ^ operand) * 0x9E3779B1 & 0xFFFFFFFF
+    return word
+
+
 class _Machine:
     def __init__(
         self,
@@ -131,6 +139,8 @@ class _Machine:
         op = OPS[node.op]
         if op.evaluate is not None:
             return (op.evaluate(WIDTH, *operands),)
+        if node.op in OPAQUE_OPS:
+            return (stand_in(node.id, operands),)
         if self.over and node.op in _GUARDED:
             assert not operands[_GUARDED[node.op]], f"{self.dfg.name}: an effect past the exit: {node}"
         if node.stream is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from arch.layout import LETTERS
+
 from .dfg import Node, Use
 from .mapping import Mapping
 
@@ -23,7 +25,7 @@ def show_mapping(mapping: Mapping) -> str:
         assert isinstance(use, Use)
         value = f"%{use.node}" + (f".{use.output}" if use.output else "")
         steps = " ".join(f"{fabric.resources[r].name}@{cycle}" for r, cycle in route.steps)
-        lines.append(f"  {value} -> %{route.consumer}.{'abc'[route.position]}: {steps}")
+        lines.append(f"  {value} -> %{route.consumer}.{LETTERS[route.position]}: {steps}")
     return "\n".join(lines) + "\n"
 
 

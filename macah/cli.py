@@ -26,6 +26,7 @@ USAGE = """macahc [options] FILE.macah
        macahc diff-modes [--modes A,B] [--timeout SECONDS] [options] FILE.macah [ARGS...]
        macahc --report [--json] [options] FILE.macah
        macahc --emit WHAT [options] FILE.macah
+       macahc map [options] GRAPH
        macahc --explain [CODE]"""
 
 DESCRIPTION = (
@@ -63,14 +64,14 @@ class UsageError(MacahError):
         super().__init__(message, code="usage", output=usage)
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, self.format_usage())
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of `macahc`."""
-    parser = _Parser(
+    parser = Parser(
         "macahc",
         usage=USAGE,
         description=DESCRIPTION,
@@ -339,6 +340,10 @@ def _perform(words: Sequence[str]) -> int:
     messages = Messages(MessageOptions(format_in(words)))
     try:
         # Here, so that Ctrl-C is met while the modules are loaded too.
+        if words[:1] == ["map"]:
+            from .map_command import map_command
+
+            return map_command(words[1:], messages)
         from .driver import perform
 
         options = parse(words)

@@ -127,6 +127,7 @@ CODES: dict[str, Code] = {
     "modes-differ": _tool("a program does not do the same in two modes"),
     "internal": _tool("a mistake in macahc itself"),
     "simulator": _tool("the simulator is missing"),
+    "graph-file": _tool("a file of a dataflow graph has a mistake"),
     "architecture-file": _tool("an architecture description is missing or wrong"),
     # Warnings.
     "not-mappable": _warning("a kernel runs as C, but could not run on an accelerator", "default"),
@@ -141,5 +142,6 @@ CODES: dict[str, Code] = {
     "vacated-element": _warning("an element is read that a shift has vacated", "default"),
     "same-memory": _warning("a kernel gets one piece of memory under two names", "default"),
     "memory-size": _warning("a kernel's arrays are too large for the architecture", "default"),
+    "graph-ids": _warning("two nodes of a graph file have the same id", "default"),
     "macah-pragma": _warning("a #pragma macah without effect", "default"),
 }

@@ -1,0 +1,197 @@
+"""Graphs from elsewhere: named nodes and edges, of whose operations only the class is known.
+
+Every reader of a graph file (`graph_json.py`, ...) ends in `assemble`, so all formats get the same checks
+and the same errors; `to_dfg` then makes a graph for a fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from arch.fabric import Fabric
+from arch.ops import MOST_INPUTS
+
+from .dfg import DFG, Node, Order, Place, Use
+
+MOST_DISTANCE = 1024
+"""The most iterations that an edge may reach back."""
+
+MOST_SHOWN = 8
+"""So many nodes of a cycle are named."""
+
+_CLASSES = {
+    "mul": ("mul", "mult", "fmul", "muladd", "mac", "mula", "umulh", "smulh"),
+    "div": ("div", "sdiv", "udiv", "fdiv", "rem", "srem", "urem", "mod", "sqrt"),
+    "access": (
+        "load",
+        "loadb",
+        "loadh",
+        "oload",
+        "oloadb",
+        "oloadh",
+        "lod",
+        "ld",
+        "memr",
+        "getptr",
+        "lw",
+        "lwd",
+    )
+    + ("store", "storeb", "storeh", "ostore", "ostoreb", "ostoreh", "str", "st", "memw", "sw", "swd")
+    + ("atomicrmw", "cmpxchg"),
+}
+CLASS_OF = {name: kind for kind, names in _CLASSES.items() for name in names}
+"""The classes of operations by name; all others are `alu`, arithmetic."""
+
+Key = Hashable
+Locate = Callable[[str, int], Place]
+"""The place of the ("node" or "edge", position) in the file; (“”, 0) is its beginning."""
+
+
+class GraphError(Exception):
+    """A graph file that holds no graph: what is wrong, and where."""
+
+    def __init__(self, message: str, where: Place | None) -> None:
+        super().__init__(message)
+        self.message, self.where = message, where
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignNode:
+    """A node under the name that its file gives it."""
+
+    name: str
+    op: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEdge:
+    """From node `source` to node `target`, by position; a value, or only an order of effects."""
+
+    source: int
+    target: int
+    distance: int
+    order: bool
+
+
+@dataclass(frozen=True)
+class ForeignGraph:
+    """A graph as a file has it. `doubtful` holds what was read in spite of a doubt, with places."""
+
+    name: str
+    nodes: tuple[ForeignNode, ...]
+    edges: tuple[ForeignEdge, ...]
+    locate: Locate
+    doubtful: tuple[tuple[str, Place], ...] = ()
+
+
+def assemble(
+    name: str,
+    nodes: Sequence[tuple[Key, str]],
+    edges: Sequence[tuple[Key, Key, int, bool]],
+    locate: Locate,
+) -> ForeignGraph:
+    """The graph of (id, operation) and (source, target, distance, whether only an order), checked.
+
+    Errors: GraphError for no nodes, edges to nowhere, distances out of range, cycles within one iteration.
+    """
+    if not nodes:
+        raise GraphError("the graph has no nodes", locate("", 0))
+    position: dict[Key, int] = {}
+    doubtful = []
+    for k, (key, _) in enumerate(nodes):
+        if key in position:
+            doubtful.append((f"two nodes have the id {key!r}: edges mean the later one", locate("node", k)))
+        position[key] = k
+    found = []
+    for k, (source, target, distance, order) in enumerate(edges):
+        for end in (source, target):
+            if end not in position:
+                raise GraphError(f"an edge with node {end!r}, which there is not", locate("edge", k))
+        if not 0 <= distance <= MOST_DISTANCE:
+            raise GraphError(f"distance {distance} is not from 0 to {MOST_DISTANCE}", locate("edge", k))
+        found.append(ForeignEdge(position[source], position[target], distance, order))
+    graph = ForeignGraph(
+        name, tuple(ForeignNode(repr(key), op) for key, op in nodes), tuple(found), locate, tuple(doubtful)
+    )
+    _refuse_cycles(graph)
+    return graph
+
+
+def _refuse_cycles(graph: ForeignGraph) -> None:
+    """GraphError if nodes of one iteration wait for each other."""
+    after: list[list[tuple[int, int]]] = [[] for _ in graph.nodes]
+    waiting = [0] * len(graph.nodes)
+    for position, edge in enumerate(graph.edges):
+        if edge.distance == 0:
+            after[edge.source].append((edge.target, position))
+            waiting[edge.target] += 1
+    ready = [n for n, count in enumerate(waiting) if count == 0]
+    for k in ready:
+        for target, _ in after[k]:
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                ready.append(target)
+    if len(ready) == len(graph.nodes):
+        return
+    # Every node that is left has a predecessor that is left: go back until one comes again.
+    left = {n for n, count in enumerate(waiting) if count > 0}
+    before = {target: (n, k) for n in sorted(left) for target, k in after[n] if target in left}
+    seen: dict[int, int] = {}
+    n = min(left)
+    way: list[int] = []
+    while n not in seen:
+        seen[n] = len(way)
+        way.append(n)
+        n = before[n][0]
+    cycle = [*way[seen[n] :], n][::-1]
+    names = [graph.nodes[n].name for n in cycle]
+    if len(names) > MOST_SHOWN:
+        names[MOST_SHOWN - 1 : -1] = ["…"]
+    worst = min(before[b][1] for _, b in pairwise(cycle))
+    raise GraphError(
+        f"a cycle within one iteration: {' -> '.join(names)} (one of its edges needs a distance)",
+        graph.locate("edge", worst),
+    )
+
+
+def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
+    """The graph for a fabric; nodes keep their positions and orders.
+
+    A node becomes an opaque operation of its class with its edges as operands. One with more inputs than
+    units of the fabric have operands gets a balanced tree of arithmetic before it, which values of earlier
+    iterations enter last; the nodes of such trees follow those of the graph.
+    """
+    inputs: list[list[Use]] = [[] for _ in graph.nodes]
+    orders = []
+    for edge in graph.edges:
+        if edge.order:
+            orders.append(Order(edge.source, edge.target, edge.distance))
+        else:
+            inputs[edge.target].append(Use(edge.source, edge.distance))
+    kinds = [CLASS_OF.get(node.op.lower(), "alu") for node in graph.nodes]
+    most = {kind: _most_inputs(kind, fabric) for kind in {*kinds, "alu"}}
+    nodes: list[Node] = []
+    trees: list[Node] = []
+    for k, node in enumerate(graph.nodes):
+        operands = inputs[k]
+        if len(operands) > most[kinds[k]]:
+            operands.sort(key=lambda use: use.distance)
+            while len(operands) > most[kinds[k]]:
+                width = min(most["alu"], len(operands) - most[kinds[k]] + 1)
+                part, operands = operands[:width], operands[width:]
+                trees.append(
+                    Node(
+                        len(graph.nodes) + len(trees), f"alu_{width}", tuple(part), variable=f"of {node.name}"
+                    )
+                )
+                operands.insert(sum(use.distance == 0 for use in operands), Use(trees[-1].id))
+        nodes.append(Node(k, f"{kinds[k]}_{len(operands)}", tuple(operands), variable=node.op))
+    return DFG(graph.name, (*nodes, *trees), tuple(orders), (), (), (), ())
+
+
+def _most_inputs(kind: str, fabric: Fabric) -> int:
+    """The most inputs that an operation of a class can have; at least 2, so that trees end."""
+    able = [k for k in range(MOST_INPUTS + 1) if fabric.units_for(f"{kind}_{k}")]
+    return max([2, *able])

@@ -1,0 +1,179 @@
+"""`macahc map`: maps a dataflow graph on its own, and says how far from the best that is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arch.fabric import Fabric
+from backend.bound import Bounds, minimum_interval
+from backend.dfg import DFG
+from backend.foreign import ForeignGraph, GraphError, to_dfg
+from backend.formats import read_graph
+from backend.mapper import map_kernel
+from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+
+from .compile import fabric_of
+from .diagnostic import Diagnostic, MacahError, Note
+from .messages import FORMATS, MessageOptions, Messages
+from .parser import deep_recursion
+from .stages import Stages
+
+USAGE = "macahc map GRAPH --arch NAME [options]"
+
+DESCRIPTION = """Maps a dataflow graph, alone, onto an accelerator. GRAPH is JSON, or a file of
+another mapper: docs/graphs.md describes the forms."""
+
+EFFORTS = {"low": 0.3, "normal": 1.0, "high": 4.0}
+
+MOST_PLACES = 8
+"""So many places are shown of the operations that something is too scarce for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `macahc map` tells. `horizon` says within what the interval is proven to be minimal; 0: at all."""
+
+    mapping: Mapping
+    bounds: Bounds
+    proven: bool
+    horizon: int
+    seconds: float
+    peak_mb: float
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of `macahc map`."""
+    from .cli import Parser
+
+    parser = Parser("macahc map", usage=USAGE, description=DESCRIPTION, allow_abbrev=False)
+    add = parser.add_argument
+    add("graph", metavar="GRAPH")
+    add("--arch", metavar="NAME|FILE", default="grid8x8", help="the accelerator (default grid8x8)")
+    add("--json", action="store_true", help="the result as one JSON object")
+    add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
+    add("--effort", choices=tuple(EFFORTS), default="normal", help="how hard to try (default normal)")
+    add("--max-ii", type=_count, default=0, metavar="N", help="the longest initiation interval to try")
+    add("-o", dest="output", metavar="MAPPING", help="write the mapping to a file")
+    add("-v", "--verbose", action="store_true", help="say what is tried")
+    add("--diagnostics-format", choices=FORMATS, default="text", help="form of errors and warnings")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return number
+
+
+def map_command(words: Sequence[str], messages: Messages) -> int:
+    """Does what the words after `macahc map` ask; the status. Errors: MacahError, OSError."""
+    found = build_parser().parse_args(list(words))
+    messages.options = MessageOptions(found.diagnostics_format)
+    fabric = fabric_of(found.arch)
+    graph = _read(Path(found.graph))
+    messages.show(
+        Diagnostic(text, where, severity="warning", code="graph-ids") for text, where in graph.doubtful
+    )
+    dfg = to_dfg(graph, fabric)
+    options = MapOptions(seed=found.seed, effort=EFFORTS[found.effort], max_interval=found.max_ii)
+    stages = Stages(found.verbose)
+    try:
+        with deep_recursion(), stages.progress():
+            outcome = _map(dfg, fabric, options, stages)
+    except DoesNotFit as problem:
+        raise _does_not_fit(problem, graph, fabric) from None
+    sys.stdout.write(_as_json(outcome) if found.json else _as_text(outcome))
+    sys.stdout.flush()
+    return 0
+
+
+def _read(path: Path) -> ForeignGraph:
+    """The graph of a file."""
+    try:
+        return read_graph(path)
+    except GraphError as error:
+        raise MacahError(error.message, error.where, code="graph-file") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise MacahError(f"cannot read '{path}': {reason}", code="cannot-read") from None
+
+
+def _map(dfg: DFG, fabric: Fabric, options: MapOptions, stages: Stages) -> Outcome:
+    begin = time.perf_counter()
+    _refuse_huge(dfg, fabric, options)
+    bounds = minimum_interval(dfg, fabric)
+    mapping = map_kernel(dfg, fabric, options, stages.say)
+    proven = mapping.interval == bounds.mii
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Outcome(mapping, bounds, proven, 0, time.perf_counter() - begin, peak)
+
+
+def _refuse_huge(dfg: DFG, fabric: Fabric, options: MapOptions) -> None:
+    """DoesNotFit at once if there are more operations than all units can do, whatever they are."""
+    limit = min(options.max_interval or fabric.max_interval, fabric.max_interval)
+    needed = -(-len(dfg.nodes) // len(fabric.units))
+    if needed > limit:
+        raise DoesNotFit(
+            f"{len(dfg.nodes)} operations need an initiation interval of at least {needed} on"
+            f" {len(fabric.units)} units; the limit is {limit}",
+            Shortage.INTERVAL,
+            needed,
+            limit,
+        )
+
+
+def _does_not_fit(problem: DoesNotFit, graph: ForeignGraph, fabric: Fabric) -> MacahError:
+    """What is scarce, and the operations that want it, with their places in the graph's file."""
+    notes = []
+    for n in sorted(n for n in problem.nodes if n < len(graph.nodes))[:MOST_PLACES]:
+        node = graph.nodes[n]
+        notes.append(Note(f"needed by node {node.name}, {node.op!r}", graph.locate("node", n)))
+    return MacahError(
+        f"graph {graph.name!r} does not fit on {fabric.name}: {problem}"
+        f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)",
+        graph.locate("", 0),
+        tuple(notes),
+        code="does-not-fit",
+    )
+
+
+def _as_json(outcome: Outcome) -> str:
+    found: dict[str, Any] = {
+        "ii": outcome.mapping.interval,
+        "mii": outcome.bounds.mii,
+        "cause": outcome.bounds.binding,
+        "proven": outcome.proven,
+        "operations": len(outcome.mapping.dfg.nodes),
+        "seconds": round(outcome.seconds, 3),
+        "peak_mb": round(outcome.peak_mb, 1),
+    }
+    if outcome.proven:
+        found["horizon"] = outcome.horizon or None
+    return json.dumps(found) + "\n"
+
+
+def _as_text(outcome: Outcome) -> str:
+    if outcome.proven:
+        proof = f"minimal within {outcome.horizon} cycles" if outcome.horizon else "minimal"
+    else:
+        proof = "not proven to be minimal"
+    mapping = outcome.mapping
+    rows = (
+        ("initiation interval", f"{mapping.interval}, {proof}"),
+        ("lower bound", f"{outcome.bounds.mii}: {outcome.bounds.binding}"),
+        ("operations", str(len(mapping.dfg.nodes))),
+        ("schedule length", f"{mapping.length} cycles"),
+        ("time", f"{outcome.seconds:.3f} s"),
+        ("peak memory", f"{outcome.peak_mb:.1f} MB"),
+    )
+    lines = [f"graph {mapping.dfg.name} on {mapping.fabric.name}"]
+    return "\n".join([*lines, *(f"  {name:20}{text}" for name, text in rows)]) + "\n"

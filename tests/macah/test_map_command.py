@@ -1,0 +1,197 @@
+"""`macahc map`: graphs of files, mapped on their own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arch.describe import load_fabric
+from backend.check import check_mapping
+from backend.configuration import configure
+from backend.foreign import GraphError, to_dfg
+from backend.formats import read_graph
+from backend.mapper import map_kernel
+from backend.mapping import MapOptions
+from macah.cli import UsageError
+from macah.diagnostic import MacahError
+from macah.map_command import map_command
+from macah.messages import MessageOptions, Messages
+
+DATA = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "dfgs"
+
+
+def graph_file(folder: Path, nodes: list[Any], edges: list[Any]) -> str:
+    """A graph with one line for each node and edge, from line 2 on."""
+    path = folder / "graph.json"
+    lines = ",\n".join(map(json.dumps, nodes)), ",\n".join(map(json.dumps, edges))
+    path.write_text('{"nodes": [\n' + lines[0] + '\n], "edges": [\n' + lines[1] + "\n]}")
+    return str(path)
+
+
+def nodes(count: int, op: str = "add") -> list[dict[str, Any]]:
+    return [{"id": k, "op": op} for k in range(count)]
+
+
+def edge(source: object, target: object, distance: object = 0) -> dict[str, object]:
+    return {"src": source, "dst": target, "distance": distance, "kind": "data"}
+
+
+def run(*words: str) -> int:
+    return map_command(words, Messages(MessageOptions()))
+
+
+def refused(*words: str) -> MacahError:
+    with pytest.raises(MacahError) as caught:
+        run(*words)
+    return caught.value
+
+
+@pytest.mark.parametrize("arch", ["grid4x4", "mesh4x4", "torus4x4", "satmapit:3x3"])
+def test_the_result_as_json_has_exactly_the_promised_keys(
+    arch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = graph_file(tmp_path, nodes(4), [edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 1, 1)])
+    assert run(path, "--arch", arch, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    keys = ["ii", "mii", "cause", "proven", "operations", "seconds", "peak_mb", "horizon"]
+    assert list(found) == keys
+    assert (found["ii"], found["mii"], found["proven"], found["operations"]) == (3, 3, True, 4)
+    assert found["cause"] == "a recurrence of 3 operations" and found["horizon"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        ('{"nodes": [', 1, 12, "not JSON: Expecting value"),
+        ('{"nodes": [],\n "edges": []}', 1, 1, "the graph has no nodes"),
+        ('{"edges": []}', 1, 1, "'nodes' is missing"),
+        ("[]", 1, 1, "a graph is an object with 'nodes' and 'edges'"),
+        ('{"nodes": 3}', 1, 11, "'nodes' must be a list"),
+        ('{"nodes": [\n  7]}', 2, 3, "a node is an object with 'id' and 'op'"),
+        ('{"nodes": [\n {"id": 1}]}', 2, 2, "'op' is missing"),
+        ('{"nodes": [\n {"op": "add", "id": 1.5}]}', 2, 22, "'id' must be a whole number or a string"),
+        ('{"nodes": [{"id": true, "op": "add"}]}', 1, 19, "'id' must be a whole number or a string"),
+        (
+            '{"nodes": [{"id": "a", "op": "add"}], "edges": [\n{"src": "a", "dst": "b"}]}',
+            2,
+            1,
+            "an edge with node 'b', which there is not",
+        ),
+        (
+            '{"nodes": [{"id": 1, "op": "add"}], "edges": [{"src": 1, "dst": 1, "distance": -1}]}',
+            1,
+            47,
+            "distance -1 is not from 0 to 1024",
+        ),
+        (
+            '{"nodes": [{"id": 1, "op": "add"}], "edges": [{"src": 1, "dst": 1, "distance": "x"}]}',
+            1,
+            80,
+            "'distance' must be a whole number",
+        ),
+        (
+            '{"nodes": [{"id": 1, "op": "{["}], "edges": [{"src": 1, "dst": 1, "kind":"x"}]}',
+            1,
+            74,
+            "'kind' is 'x', but must be 'data' or 'order'",
+        ),
+    ],
+)
+def test_mistakes_are_found_where_they_are(
+    text: str, line: int, column: int, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text(text)
+    with pytest.raises(GraphError) as caught:
+        read_graph(path)
+    where = caught.value.where
+    assert where is not None
+    assert (where.line, where.column, caught.value.message) == (line, column, message)
+
+
+def test_a_cycle_within_an_iteration_is_refused_with_its_nodes(tmp_path: Path) -> None:
+    path = graph_file(tmp_path, nodes(5), [edge(0, 1), edge(1, 2), edge(2, 3), edge(3, 1), edge(3, 4)])
+    error = refused(path, "--arch", "grid4x4")
+    assert "a cycle within one iteration: 1 -> 2 -> 3 -> 1" in str(error)
+    assert error.diagnostics[0].where is not None and error.diagnostics[0].where.line >= 8
+
+
+def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"{\n\xff")
+    assert refused(str(tmp_path / "none.json")).diagnostics[0].code == "cannot-read"
+    assert refused(str(tmp_path)).diagnostics[0].code == "cannot-read"
+    assert "UTF-8" in str(refused(str(tmp_path / "binary")))
+    (tmp_path / "deep").write_text("[" * 100_000)
+    assert "nested too deeply" in str(refused(str(tmp_path / "deep")))
+    (tmp_path / "long").write_text('{"nodes": [{"id": ' + "9" * 5000 + "}]}")
+    assert "too many digits" in str(refused(str(tmp_path / "long")))
+
+
+def test_wrong_usage_is_told_apart(tmp_path: Path) -> None:
+    path = graph_file(tmp_path, nodes(1), [])
+    for words in ((), (path, "--max-ii", "0"), (path, "--effort", "much"), (path, "more")):
+        assert isinstance(refused(*words), UsageError)
+    assert refused(path, "--arch", "gird").diagnostics[0].code == "architecture-file"
+
+
+def test_what_does_not_fit_ends_at_once_with_what_is_scarce(tmp_path: Path) -> None:
+    large = graph_file(tmp_path, nodes(5000), [])
+    found = refused(large, "--arch", "satmapit:2x2").diagnostics[0]
+    assert found.code == "does-not-fit" and "at least 1250 on 4 units; the limit is 256" in found.message
+    narrow = tmp_path / "narrow.toml"
+    text = Path(load_fabric.__code__.co_filename).with_name("satmapit.toml").read_text()
+    narrow.write_text(text.replace("div = 1, access = 1", "div = 1"))
+    path = graph_file(tmp_path, [*nodes(2), {"id": "x", "op": "load"}], [])
+    found = refused(path, "--arch", f"{narrow}:2x2").diagnostics[0]
+    assert "no unit of satmapit2x2 can do load" in found.message
+    assert [(note.message, note.where and note.where.line) for note in found.notes] == [
+        ("needed by node 'x', 'load'", 4)
+    ]
+    path = graph_file(tmp_path, nodes(9), [])
+    found = refused(path, "--arch", "satmapit:2x2", "--max-ii", "2").diagnostics[0]
+    assert "an initiation interval of at least 3" in found.message
+
+
+def test_two_nodes_with_one_id_are_both_operations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = graph_file(tmp_path, [*nodes(2), {"id": 1, "op": "mul"}], [edge(0, 1)])
+    assert run(path, "--json") == 0
+    found = capsys.readouterr()
+    assert json.loads(found.out)["operations"] == 3
+    assert "graph.json:4:1: warning: two nodes have the id 1" in found.err
+
+
+def test_nodes_with_many_inputs_become_trees_where_units_have_fewer(tmp_path: Path) -> None:
+    edges = [edge(k, 8, int(k == 0)) for k in range(8)]
+    graph = read_graph(Path(graph_file(tmp_path, nodes(9), edges)))
+    assert len(to_dfg(graph, load_fabric("satmapit:4x4")).nodes) == 9
+    dfg = to_dfg(graph, load_fabric("grid4x4"))
+    assert [len(node.operands) for node in dfg.nodes[8:]] == [3, 3, 3, 2]
+    # What comes from the iteration before enters at the root.
+    assert any(use.distance == 1 for _, _, use in dfg.uses() if use.node == 0)
+    assert [o.distance for o in dfg.nodes[8].operands] == [0, 0, 1]  # type: ignore[union-attr]
+    check_mapping(map_kernel(dfg, load_fabric("grid4x4"), MapOptions()))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the graphs of published mappers are not here")
+def test_all_published_graphs_are_read_and_keep_their_operations_on_their_arrays() -> None:
+    fabric = load_fabric("satmapit:4x4")
+    paths = sorted(DATA.glob("*.json"))
+    assert len(paths) == 154
+    for path in paths:
+        dfg = to_dfg(read_graph(path), fabric)
+        assert len(dfg.nodes) == len(json.loads(path.read_text())["nodes"])
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the graphs of published mappers are not here")
+def test_published_graphs_map_on_their_array() -> None:
+    for name, size, interval in (("gsm", "4x4", 3), ("sha2", "3x3", 8), ("stringsearch", "3x3", 2)):
+        fabric = load_fabric(f"satmapit:{size}")
+        dfg = to_dfg(read_graph(DATA / f"satmapit_{name}.json"), fabric)
+        mapping = map_kernel(dfg, fabric, MapOptions())
+        configure(mapping)
+        assert mapping.interval == interval
