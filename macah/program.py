@@ -16,7 +16,7 @@ from typing import Any
 from pycparser import c_ast
 
 from macah.columns import forget_files, place_at
-from macah.diagnostic import MacahError, Note, Place
+from macah.diagnostic import MacahError, Place
 from macah.includes import with_includes
 from macah.parser import MacahParser
 from macah.syntax import KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor

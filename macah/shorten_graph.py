@@ -56,7 +56,8 @@ class Choices:
         self.meaning: dict[Variable, Past] = {}
         self.parent: list[int] = []
         self.ways: dict[int, list[int]] = {}
-        self.keys: dict[int, tuple[tuple[object, ...], tuple[int, ...]]] = {}  # with the classes of operands
+        # what drafts do, with the classes of their operands
+        self.keys: dict[int, tuple[tuple[object, ...], tuple[int, ...]]] = {}
         self.moved: dict[tuple[int, tuple[Start, ...]], tuple[Value, ...] | None] = {}
         self.fixed: set[int] = set()  # drafts with effects or state: they are made in one way only
 
@@ -149,7 +150,7 @@ class Choices:
                     self.ways[self.find(node)].remove(max(node, other))
 
     def _key(self, node: int) -> tuple[object, ...]:
-        """What a draft does, to which values; as it was last time while no class of its operands has changed."""
+        """What a draft does, to which values: as last time, while no class of its operands has changed."""
         key, firsts = self.keys.get(node, ((), (-1,)))
         if any(first < 0 or self.parent[first] != first for first in firsts):
             draft = self.graph.drafts[node]
