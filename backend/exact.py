@@ -1,0 +1,191 @@
+"""The exact engine: whether a graph has a mapping at an interval, decided by a SAT solver.
+
+A refutation covers all there is in the structural model: every unit, every way through registers and wires
+and every time spent in them, every choice of memory and port. Left out are only schedules that take more than
+`slack` cycles longer than the shortest one, and operations that the graph does not have (a copy made by a
+unit). Budgets count conflicts: the same input gives the same answer. Limits in seconds are the user's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from pysat.solvers import Solver
+
+from arch.fabric import Fabric
+
+from .bound import minimum_interval
+from .check import check_mapping
+from .dfg import DFG
+from .exact_clauses import Clauses
+from .exact_decode import Decoded, Loop
+from .exact_encode import Domain, Encoding, whole_domain
+from .exact_model import ground
+from .flat import Problem
+from .mapping import Mapping
+
+SOLVER = "cadical195"
+
+SETTINGS = {"phase": 0}
+"""Most variables are false in a mapping: guess so. Ten times faster, where it matters most."""
+
+PULSE = 2000
+"""So many conflicts between looks at the clock."""
+
+SLACK = 4
+"""Cycles of slack, and those of one interval more, where the user names no other."""
+
+CONFLICTS = 300_000
+"""Conflicts for one interval: a minute or so."""
+
+
+class Status(Enum):
+    """What came of asking for a mapping."""
+
+    FOUND = "found"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The answer for one interval. `slack` None: no schedule of any length can do."""
+
+    status: Status
+    interval: int
+    slack: int | None
+    mapping: Mapping | None = None
+    variables: int = 0
+    clauses: int = 0
+    conflicts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProveOptions:
+    """How far to look: cycles of slack (None: SLACK and one interval), and budgets."""
+
+    slack: int | None = None
+    conflicts: int = CONFLICTS
+    seconds: float = 1e9
+    max_interval: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The best mapping known, and whether a smaller interval is impossible.
+
+    `proofs` are the intervals from the bound on that were decided, or not. `proven` with `slack` None: the
+    bound itself is reached; else no schedule up to `slack` cycles longer than the shortest one has a mapping
+    at any smaller interval.
+    """
+
+    mapping: Mapping | None
+    mii: int
+    cause: str
+    proven: bool
+    slack: int | None
+    proofs: tuple[Proof, ...]
+
+    def text(self) -> str:
+        """What is certified, in a sentence."""
+        reached = f"II {self.mapping.interval}" if self.mapping else "no mapping found"
+        if self.proven and self.slack is None:
+            return f"{reached} is minimal: it is the lower bound ({self.cause})"
+        if self.proven:
+            return (
+                f"{reached} is minimal: from the bound {self.mii} on, no smaller interval has a mapping, for"
+                f" any places and routes and schedules up to {self.slack} cycles longer than the shortest"
+            )
+        open_ = [str(p.interval) for p in self.proofs if p.status is Status.UNKNOWN]
+        return f"{reached} is not proven minimal: undecided within the budget: II {', '.join(open_)}"
+
+
+def prove(
+    dfg: DFG, fabric: Fabric, interval: int, slack: int, conflicts: int = CONFLICTS, seconds: float = 1e9
+) -> Proof:
+    """Whether there is a mapping at `interval` up to `slack` cycles longer than the shortest schedule."""
+    problem = Problem(dfg, fabric)
+    domain = whole_domain(problem, ground(fabric), interval, slack)
+    if domain is None:
+        return Proof(Status.INFEASIBLE, interval, None)
+    return solve(problem, interval, domain, slack, conflicts, seconds)
+
+
+def minimal(
+    dfg: DFG,
+    fabric: Fabric,
+    best: Mapping | None = None,
+    options: ProveOptions | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Certificate:
+    """Certify that no interval below that of `best` has a mapping, or find a better one.
+
+    Looks from the lower bound on, up to `best` or, without one, until a mapping is found. Raises DoesNotFit
+    if no interval can do.
+    """
+    options, report = options or ProveOptions(), progress or (lambda _: None)
+    begun = time.monotonic()
+    bounds = minimum_interval(dfg, fabric)
+    limit = (
+        best.interval - 1 if best else min(options.max_interval or fabric.max_interval, fabric.max_interval)
+    )
+    proofs: list[Proof] = []
+    for interval in range(bounds.mii, limit + 1):
+        slack = SLACK + interval if options.slack is None else options.slack
+        left = options.seconds - (time.monotonic() - begun)
+        if left <= 0:
+            proofs.append(Proof(Status.UNKNOWN, interval, slack))
+            break
+        proof = prove(dfg, fabric, interval, slack, options.conflicts, left)
+        proofs.append(proof)
+        report(f"II {interval}: {proof.status.value} ({proof.conflicts} conflicts, {proof.seconds:.1f} s)")
+        if proof.mapping:
+            best = proof.mapping
+            break
+    lower = [p for p in proofs if best is None or p.interval < best.interval]
+    proven = best is not None and all(p.status is Status.INFEASIBLE for p in lower)
+    slacks = [p.slack for p in lower if p.slack is not None]
+    return Certificate(best, bounds.mii, bounds.binding, proven, min(slacks, default=None), tuple(proofs))
+
+
+def solve(
+    problem: Problem, interval: int, domain: Domain, slack: int, conflicts: int, seconds: float
+) -> Proof:
+    """Decide a domain. `slack` is only noted in the answer."""
+    begun = time.monotonic()
+    with Solver(name=SOLVER) as solver:
+        solver.solver.configure(SETTINGS)
+        clauses = Clauses(solver.add_clause)
+        encoding = Encoding(problem, ground(problem.fabric), interval, domain, clauses)
+        answer, mapping, spent = None, None, 0
+        while mapping is None and answer is not False:
+            if spent >= conflicts or time.monotonic() - begun > seconds:
+                break
+            solver.conf_budget(min(PULSE, conflicts - spent))
+            answer = solver.solve_limited()
+            spent = solver.accum_stats()["conflicts"]
+            if answer:
+                mapping = _mapping(encoding, solver)
+    if mapping:
+        check_mapping(mapping)
+    status = Status.FOUND if mapping else Status.INFEASIBLE if answer is False else Status.UNKNOWN
+    taken = time.monotonic() - begun
+    return Proof(status, interval, slack, mapping, clauses.top, clauses.count, spent, taken)
+
+
+def _mapping(encoding: Encoding, solver: Solver) -> Mapping | None:
+    """The mapping of the solver's model; None, and clauses that refuse it, if it is none after all."""
+    decoded = Decoded(encoding, solver.get_model())
+    more = encoding.overfull(decoded.bank)
+    if not more:
+        try:
+            return decoded.mapping()
+        except Loop as loop:
+            more = loop.clauses
+    for clause in more:
+        solver.add_clause(clause)
+    return None

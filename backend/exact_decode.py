@@ -1,0 +1,166 @@
+"""From the solver's answer to a mapping: routes looked back for, members given to cells and sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .dfg import Use
+from .exact_clauses import TRUE
+from .exact_encode import Encoding, Value
+from .mapping import Mapping, MemoryPlace, Placement, Route, Schedule
+
+Spot = tuple[int, int]
+"""A cell and a cycle."""
+
+
+class Loop(Exception):
+    """Words that have only each other as a reason, in wires that lead back; `clauses` refuse it."""
+
+    def __init__(self, clauses: list[list[int]]) -> None:
+        super().__init__("words in a loop of wires")
+        self.clauses = clauses
+
+
+class Decoded:
+    """What an answer says. `holds` are the literals that hold, as a set."""
+
+    def __init__(self, encoding: Encoding, model: Sequence[int]) -> None:
+        self.encoding, self.holds = encoding, set(model) | {TRUE}
+        self.ground, self.interval = encoding.ground, encoding.interval
+        nodes = range(encoding.problem.nodes)
+        self.site = [self._chosen(encoding.at[n]) for n in nodes]
+        self.start = [self._chosen(encoding.begin[n]) for n in nodes]
+        self.bank = [self._chosen(banks) for banks in encoding.bank]
+        self.reason: dict[Value, dict[Spot, Spot | None]] = {}
+        self.member: dict[tuple[Value, Spot], int] = {}
+
+    def _chosen(self, literals: dict[int, int]) -> int:
+        return next(choice for choice, literal in literals.items() if literal in self.holds)
+
+    def mapping(self) -> Mapping:
+        """The mapping; Loop if a route would lead in a circle."""
+        encoding, dfg = self.encoding, self.encoding.dfg
+        unit = self._units()
+        ways = {}
+        for value in sorted(encoding.word):
+            self.reason[value] = self._reasons(value)
+            for consumer, position, distance in encoding._uses[value]:
+                ways[consumer, position] = self._way(value, consumer, position, distance)
+        self._give_members(ways)
+        routes = []
+        for (consumer, position), way in sorted(ways.items()):
+            use = dfg.nodes[consumer].operands[position]
+            assert isinstance(use, Use)
+            routes.append(self._route(unit, use, consumer, position, way))
+        schedule = Schedule(dfg, self.interval, tuple(self.start))
+        placement = Placement(schedule, self.ground.fabric, tuple(unit), self._memory())
+        return Mapping(placement, tuple(routes))
+
+    def _units(self) -> list[int]:
+        """Members of sites, in each slot in the order of the nodes."""
+        issued: dict[tuple[int, int], int] = {}
+        units = []
+        for n, site in enumerate(self.site):
+            key = (site, self.start[n] % self.interval)
+            units.append(self.ground.sites[site].members[issued.get(key, 0)])
+            issued[key] = issued.get(key, 0) + 1
+        return units
+
+    def _memory(self) -> tuple[MemoryPlace, ...]:
+        """Arrays one after the other in their banks."""
+        filled = [0] * len(self.ground.fabric.memories)
+        places = []
+        for memory, bank in zip(self.encoding.dfg.memories, self.bank, strict=True):
+            places.append(MemoryPlace(bank, filled[bank]))
+            filled[bank] += memory.words
+        return tuple(places)
+
+    def _done(self, node: int) -> int:
+        site = self.ground.sites[self.site[node]]
+        return self.start[node] + site.latency[self.encoding.dfg.nodes[node].op] - 1
+
+    def _reasons(self, value: Value) -> dict[Spot, Spot | None]:
+        """Where the word comes from at every spot that it really reaches: another spot; None: it is made."""
+        word = self.encoding.word[value]
+        true = [spot for spot, literal in word.items() if literal in self.holds]
+        inside = set(true)
+        found: dict[Spot, Spot | None] = {}
+        node, output = value
+        site = self.ground.sites[self.site[node]]
+        made = set(site.outlets[self.encoding.dfg.nodes[node].op][output].cells)
+        done = self._done(node)
+        given = self.encoding.domain.given.get(value, frozenset())
+        queue: list[Spot] = []
+        for spot in true:
+            cell, t = spot
+            if cell in made and t - self.ground.cells[cell].delay == done:
+                found[spot] = None
+                queue.append(spot)
+        assert not given or queue, "a word that is somewhere, and was never made"
+        for cell, t in queue:
+            for there in self.ground.readers[cell]:
+                spot = there, t + self.ground.cells[there].delay
+                if spot in inside and spot not in found:
+                    found[spot] = cell, t
+                    queue.append(spot)
+        return found
+
+    def _way(self, value: Value, consumer: int, position: int, distance: int) -> tuple[Spot, ...]:
+        """The spots that a word goes through to an operand; none if the operand reads the result itself."""
+        ground, node = self.ground, value[0]
+        basin = ground.sites[self.site[consumer]].basins[position]
+        cycle = self.start[consumer] + distance * self.interval
+        outlet = ground.sites[self.site[node]].outlets[self.encoding.dfg.nodes[node].op][value[1]]
+        if basin in outlet.basins and cycle == self._done(node):
+            return ()
+        found = self.reason[value]
+        spot: Spot | None = next(((c, cycle) for c in ground.basins[basin] if (c, cycle) in found), None)
+        if spot is None:
+            raise Loop(self._loops(value))
+        way = []
+        while spot is not None:
+            way.append(spot)
+            spot = found[spot]
+        return tuple(reversed(way))
+
+    def _loops(self, value: Value) -> list[list[int]]:
+        """Of the spots without a real reason, each needs one from outside of them."""
+        word = self.encoding.word[value]
+        lost = {s: l for s, l in word.items() if l in self.holds and s not in self.reason[value]}
+        outside: list[int] = []
+        feeds = self.encoding._feeds(value)[0]
+        for cell, t in lost:
+            before = t - self.ground.cells[cell].delay
+            sources = [(s, before) for s in self.ground.cells[cell].sources]
+            outside += [word[s] for s in sources if s in word and s not in lost]
+            outside += self.encoding._makers(value, feeds.get(cell, ()), before)
+        assert lost, "an operand without its word"
+        return [[-literal, *outside] for literal in lost.values()]
+
+    def _give_members(self, ways: dict[tuple[int, int], tuple[Spot, ...]]) -> None:
+        """Members of cells for the words on routes: the one it was in before, if free, else the first."""
+        values: dict[tuple[Value, Spot], bool] = {}
+        for consumer, position in ways:
+            use = self.encoding.dfg.nodes[consumer].operands[position]
+            assert isinstance(use, Use)
+            for spot in ways[consumer, position]:
+                values[(use.node, use.output), spot] = True
+        taken: dict[tuple[int, int], set[int]] = {}
+        for value, spot in sorted(values, key=lambda key: (key[1][1], key)):
+            cell, t = spot
+            busy = taken.setdefault((cell, t % self.interval), set())
+            before = self.reason[value][spot]
+            wish = self.member[value, before] if before is not None and before[0] == cell else -1
+            members = self.ground.cells[cell].members
+            free = [m for m in members if m not in busy]
+            self.member[value, spot] = wish if wish in free else free[0]
+            busy.add(self.member[value, spot])
+
+    def _route(self, unit: list[int], use: Use, consumer: int, position: int, way: tuple[Spot, ...]) -> Route:
+        fabric, value = self.ground.fabric, (use.node, use.output)
+        op = self.encoding.dfg.nodes[use.node].op
+        steps = [(fabric.units[unit[use.node]].results[op][use.output], self._done(use.node))]
+        steps += [(self.member[value, spot], spot[1]) for spot in way]
+        operand = fabric.units[unit[consumer]].operands[position]
+        steps.append((operand, self.start[consumer] + use.distance * self.interval))
+        return Route(consumer, position, tuple(steps))

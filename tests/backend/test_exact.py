@@ -1,0 +1,48 @@
+"""The exact engine against the checker, the heuristic mapper and cases known by hand."""
+
+import graphs
+import pytest
+
+from arch.describe import load_fabric
+from arch.fabric import Fabric
+from backend.check import check_mapping
+from backend.exact import ProveOptions, Status, minimal, solve
+from backend.exact_encode import Domain
+from backend.exact_model import ground
+from backend.flat import Problem
+from backend.mapper import map_kernel
+from backend.mapping import DoesNotFit, MapOptions, Mapping
+
+CONFLICTS = 20_000
+
+
+def mapped(dfg: graphs.DFG, fabric: Fabric) -> Mapping | None:
+    try:
+        return map_kernel(dfg, fabric, MapOptions(effort=0.3))
+    except DoesNotFit:
+        return None
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", ["mesh:2x2", "mesh:3x3", "grid:2x2", "grid:3x3"])
+def test_no_heuristic_interval_is_below_the_proven_minimum(name: str, seed: int) -> None:
+    fabric, dfg = load_fabric(name), graphs.random_graph(seed, 12, streams=2, memories=1)
+    certificate = minimal(dfg, fabric, options=ProveOptions(conflicts=CONFLICTS))
+    found = mapped(dfg, fabric)
+    assert certificate.mapping is not None or found is None
+    if certificate.mapping is not None:
+        check_mapping(certificate.mapping)
+        if certificate.proven and found is not None:
+            assert found.interval >= certificate.mapping.interval
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["mesh:4x4", "grid:4x4", "grid:8x8", "torus:4x4"])
+def test_every_mapping_satisfies_the_clauses(name: str, seed: int) -> None:
+    """Places and times of a heuristic mapping have routes: nothing is refused that is possible."""
+    fabric, dfg = load_fabric(name), graphs.random_graph(seed, 40)
+    found = map_kernel(dfg, fabric, MapOptions(seed=seed + 1))
+    start, site = found.placement.schedule.start, ground(fabric).site_of
+    sites = tuple((site[u],) for u in found.placement.unit)
+    proof = solve(Problem(dfg, fabric), found.interval, Domain(sites, start, start), 0, CONFLICTS, 60)
+    assert proof.status is Status.FOUND
