@@ -34,7 +34,7 @@ from .survey import as_in_c, host_mistakes, kernels_of
 from .toolchain import check_output, compiler, workspace, write_whole
 from .translate import HostKernel, to_c, to_host_c
 from .translate_prelude import LANGUAGE
-from .unrolling import read_unrolling
+from .unrolling import NONE, read_unrolling
 
 
 def perform(options: Options, messages: Messages) -> int:
@@ -105,7 +105,7 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
             write_output(options, text)
         case "report":
             kernels = compile_kernels(program, adpc, options, stages)
-            text = _report(program, adpc, kernels, as_json=options.json)
+            text = _report(program, adpc, kernels, options, as_json=options.json)
             stages.hide()
             write_output(options, text)
         case action:
@@ -114,17 +114,22 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
                 kernels = compile_kernels(program, adpc, options, stages) if mapped else []
                 built = build(program, adpc, kernels, options, stages, messages, directory)
                 if options.save_report is not None:
-                    write_whole(options.save_report, _report(program, adpc, kernels, as_json=True).encode())
+                    write_whole(
+                        options.save_report, _report(program, adpc, kernels, options, as_json=True).encode()
+                    )
                 if action == "run":
                     return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
                 write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)
     return None
 
 
-def _report(program: Program, adpc: Adpc, kernels: Sequence[Compiled], as_json: bool) -> str:
+def _report(
+    program: Program, adpc: Adpc, kernels: Sequence[Compiled], options: Options, as_json: bool
+) -> str:
     """What became of the kernels."""
     show = report_json if as_json else report_text
-    accounts = [Account(k.site.where, k.lowered, k.mapping) for k in kernels]
+    automatic = NONE not in options.unroll
+    accounts = [Account(k.site.where, k.lowered, k.mapping, automatic) for k in kernels]
     return show(accounts, pseudo_constants(program, adpc))
 
 

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 from arch.fabric import Kind
@@ -18,6 +19,8 @@ from backend.mapping import Mapping
 from .adpc import PseudoConstant
 from .ir import Kernel
 from .rare import rare_text
+from .refusal import Refusal
+from .refusals import refusal_text, refusals
 from .source_bound import SourceBound, Step, source_bound
 from .why import Recurrence, Why, why
 from .why_text import change_text, meeting_text, recurrence_text, resource_text
@@ -78,6 +81,7 @@ class Account:
     where: Place
     lowered: Kernel
     mapping: Mapping
+    automatic: bool = True  # loops may get copies of their bodies that nobody asked for
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -90,6 +94,12 @@ class Account:
     @cached_property
     def why(self) -> Why:
         return why(self.mapping.dfg, self.mapping.fabric, self.source.loops)
+
+    @cached_property
+    def refusals(self) -> list[Refusal]:
+        """What was not converted."""
+        arrays = {resource.name for resource in self.why.resources if resource.kind == "array"}
+        return refusals(self.lowered, arrays, self.automatic)
 
 
 def limit(found: Why) -> str:
@@ -161,17 +171,27 @@ def facts(account: Account) -> dict[str, Any]:
             "kinds": [part.kind for part in change.parts],
             "text": change_text(change),
         },
+        "not_converted": [_refusal(refusal) for refusal in account.refusals],
     }
 
 
 def _operation(step: Node | Step) -> dict[str, Any]:
-    place = step.where
+    return {"operation": step.op, "variable": step.variable, **_place(step.where)}
+
+
+def _refusal(refusal: Refusal) -> dict[str, Any]:
+    touches = [(touch.name, touch.stores, touch.where) for touch in refusal.touches]
     return {
-        "operation": step.op,
-        "variable": step.variable,
-        "file": place.file if place else None,
-        "line": place.line if place else None,
+        "kind": refusal.kind,
+        "name": refusal.name or None,
+        "places": [_place(where) for where in (refusal.where, refusal.other) if where],
+        "accesses": [{"of": name, "stores": stores, **_place(where)} for name, stores, where in touches],
+        "text": refusal_text(refusal),
     }
+
+
+def _place(place: Place | None) -> dict[str, Any]:
+    return {"file": place.file if place else None, "line": place.line if place else None}
 
 
 def _recurrence(found: Recurrence) -> dict[str, Any]:
@@ -253,6 +273,9 @@ def _kernel_text(account: Account) -> str:
         f"  streams              {f['streams']}",
         *(f"  rare branch          {rare_text(branch)}" for branch in account.lowered.rare),
     ]
+    kept = dict.fromkeys(refusal_text(refusal) for refusal in account.refusals)
+    for title, text in zip(("not converted", *repeat("", len(kept) - 1)), kept, strict=False):
+        lines.append(f"  {title:21}" + f"\n{'':23}".join(textwrap.wrap(text, 84)))
     if account.lowered.bubbles:
         lines.append("  receives             as bubbles: iterations that would wait hold up no others")
     return "\n".join(lines) + "\n"

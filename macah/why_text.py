@@ -127,15 +127,24 @@ def _access(meeting: Meeting, node: Node) -> str:
 
 
 def _element(meeting: Meeting, node: Node) -> str:
-    """The access as its source line has it."""
-    found = list(_subscripts(meeting.name, source_line(node.where) or "")) if node.where else []
-    written = [text for text, stored in found if stored == (node.op == "store")] or [t for t, _ in found]
-    return f"'{written[0]}'" if written else f"'{meeting.name}'"
+    return element_text(meeting.name, node.op == "store", node.where)
+
+
+def element_text(name: str, stores: bool, where: Place | None) -> str:
+    """An access to an array as its source line has it."""
+    found = list(_subscripts(name, source_line(where) or "")) if where else []
+    written = [text for text, stored in found if stored == stores] or [text for text, _ in found]
+    return f"'{written[0]}'" if written else f"'{name}'"
+
+
+def source_name(name: str) -> str:
+    """The variable of the source that an array is, or a part of."""
+    return re.split(r"[.\[]", name)[0]
 
 
 def _subscripts(name: str, line: str) -> Iterator[tuple[str, bool]]:
     """The elements of an array that a line mentions, and whether it assigns them."""
-    for found in re.finditer(rf"\b{re.escape(name.partition('.')[0])}\s*\[", line):
+    for found in re.finditer(rf"\b{re.escape(source_name(name))}\s*\[", line):
         end, depth = found.end(), 1
         while end < len(line) and (depth or line[end] == "["):
             depth += {"[": 1, "]": -1}.get(line[end], 0)

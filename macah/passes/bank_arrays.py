@@ -17,11 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
+from backend.dfg import Place
 from macah import ir
 from macah.fold import fold_apply
 from macah.ir import Apply, Array, Body, Const, Expr, Load, Stmt
 from macah.offsets import Offsets
 from macah.passes.find_sites import Finder
+from macah.refusal import Refusal, Touch
 from macah.site import Affine
 from macah.walk import arrays_written, bodies, both, loads_in, map_expr, written
 
@@ -46,6 +48,27 @@ def bank_arrays(kernel: ir.Kernel) -> ir.Kernel:
         captured = tuple(_captures(kernel.captured, spread, arrays_written(body)))
         kernel = replace(kernel, body=body, captured=captured)
     return kernel
+
+
+def not_banked(kernel: ir.Kernel, name: str) -> Refusal | None:
+    """Why the array of that name would gain nothing from banks, if it is in the kernel."""
+    survey = _Survey(arrays_written(kernel.body))
+    survey.body(kernel.body)
+    for array, accesses in survey.accesses.items():
+        if array.name == name:
+            return _reason(array, accesses, survey.touches[array])
+    return None
+
+
+def _reason(array: Array, accesses: Sequence[Forms], touches: Sequence[Touch]) -> Refusal:
+    ways = [_Spread(array, d, 2) for d, extent in enumerate(array.shape) if extent > 1]
+    unknown = [
+        touch
+        for forms, touch in zip(accesses, touches, strict=True)
+        if all(len(way.touched(forms[way.dimension])) > 1 for way in ways)
+    ]
+    why = "" if unknown else "banks would need more memories or operations, or leave the interval as it is"
+    return Refusal("banking", array.where, why, array.name, touches=tuple(unknown[:1]))
 
 
 # --- Which arrays
@@ -137,11 +160,14 @@ class _Survey(Finder):
     def __init__(self, stored: set[Array]) -> None:
         super().__init__(stored)
         self.accesses: dict[Array, list[Forms]] = {}
+        self.touches: dict[Array, list[Touch]] = {}
         self.loads: set[object] = set()
+        self.where: Place | None = None
 
     def statement(self, stmt: Stmt) -> tuple[Stmt, int]:
+        self.where = stmt.where
         if isinstance(stmt, ir.Store):
-            self.note(stmt.array, tuple(map(self.forms.of, stmt.index)))
+            self.note(stmt.array, tuple(map(self.forms.of, stmt.index)), stores=True)
             return self.located(stmt), 0
         return super().statement(stmt)
 
@@ -161,8 +187,9 @@ class _Survey(Finder):
                 self.note(load.array, tuple(self.forms.new() for _ in load.index))
         return super().loop(stmt)
 
-    def note(self, array: Array, forms: Forms) -> None:
+    def note(self, array: Array, forms: Forms, stores: bool = False) -> None:
         self.accesses.setdefault(array, []).append(forms)
+        self.touches.setdefault(array, []).append(Touch(array.name, stores, self.where))
 
 
 # --- Rewriting

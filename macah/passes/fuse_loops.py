@@ -32,6 +32,7 @@ from macah.passes.independent import independent
 from macah.passes.join_loops import join_loops
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_in_loop, step_back
 from macah.passes.predicate import Predicates, negate, select
+from macah.refusal import Refusal
 from macah.walk import is_constant, statements, targets
 
 
@@ -39,6 +40,13 @@ def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Leave at most one loop directly in each body, and none in branches; see the module for an example."""
     fuser = _Fuser(Predicates(kernel), enabled(kernel, "join_loops"))
     return replace(kernel, body=fuser.body(kernel.body, live_at_end(kernel)))
+
+
+def not_joined(kernel: ir.Kernel) -> list[Refusal]:
+    """The loops in sequence that `fuse_loops` does not join, and why."""
+    fuser = _Fuser(Predicates(kernel), enabled(kernel, "join_loops"))
+    fuser.body(kernel.body, live_at_end(kernel))
+    return fuser.refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,7 @@ class _Fuser:
     def __init__(self, predicates: Predicates, joins: bool) -> None:
         self.predicates = predicates
         self.joins = joins
+        self.refused: list[Refusal] = []
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
@@ -61,7 +70,7 @@ class _Fuser:
             return body
         if self.joins and _loops(body) > 1:
             body = independent(body, after, self.predicates)
-            body = join_loops(body, after, self.predicates)
+            body = join_loops(body, after, self.predicates, self.refused)
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
             pieces.append(self.statement(stmt, frozenset(live)) if _has_loop((stmt,)) else (stmt,))

@@ -8,10 +8,21 @@ from dataclasses import dataclass
 from arch.ops import signed
 from macah import ir
 from macah.ir import Apply, Array, Body, Const, DoWhile, Expr, Read, Stmt, Variable
+from macah.refusal import Touch
 from macah.walk import arrays_read, arrays_written, loads_in, operands, statements, written
 
 _LARGEST = 1 << 30  # offsets that cannot wrap around
-_Offsets = list[tuple[int | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """An access; for each index its distance from the counters, where that is a constant."""
+
+    touch: Touch
+    offsets: tuple[int | None, ...]
+
+
+_Accesses = list[_Access]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,38 +33,41 @@ class Counted:
     counters: tuple[Variable, ...]
 
 
-def arrays_allow(first: Counted, second: Counted, up: bool) -> bool:
-    """True if no iteration of the second loop touches what a later one of the first changes, and vice versa.
+def arrays_forbid(first: Counted, second: Counted, up: bool) -> tuple[Touch, Touch] | None:
+    """An access in each loop that may forbid to join them; None if nothing does.
 
+    It does if an iteration of the second loop may touch what a later one of the first changes, or vice versa.
     `up`: the counters grow.
     """
     bodies = first.loop.body, second.loop.body
     stores = arrays_written(bodies[0]), arrays_written(bodies[1])
     touched = [arrays_read(body) | changed for body, changed in zip(bodies, stores, strict=True)]
     shared = (stores[0] & touched[1]) | (stores[1] & touched[0])
-    places = [_places(one.loop.body, one.counters, shared) for one in (first, second)]
-    return all(_is_behind(places[0][array], places[1][array], up) for array in shared)
+    here, there = (_accesses_in(one.loop.body, one.counters, shared) for one in (first, second))
+    found = [_ahead(here[array], there[array], up) for array in sorted(shared, key=lambda array: array.name)]
+    return next((pair for pair in found if pair is not None), None)
 
 
-def _places(body: Body, counters: tuple[Variable, ...], arrays: Iterable[Array]) -> dict[Array, _Offsets]:
-    """For each access the distance of each index from the counters, where that is a constant."""
-    found: dict[Array, _Offsets] = {array: [] for array in arrays}
+def _accesses_in(
+    body: Body, counters: tuple[Variable, ...], arrays: Iterable[Array]
+) -> dict[Array, _Accesses]:
+    found: dict[Array, _Accesses] = {array: [] for array in arrays}
     current = set(counters)
     for stmt in body:
-        for array, index in _accesses(stmt):
+        for array, index, touch in _touches(stmt):
             if array in found:
-                found[array].append(tuple([_offset(expr, current) for expr in index]))
+                found[array].append(_Access(touch, tuple([_offset(expr, current) for expr in index])))
         current -= written((stmt,))
     return found
 
 
-def _accesses(stmt: Stmt) -> Iterator[tuple[Array, tuple[Expr, ...]]]:
+def _touches(stmt: Stmt) -> Iterator[tuple[Array, tuple[Expr, ...], Touch]]:
     for inner in statements((stmt,)):
         for expr in operands(inner):
             for load in loads_in(expr):
-                yield load.array, load.index
+                yield load.array, load.index, Touch(load.array.name, False, inner.where)
         if isinstance(inner, ir.Store):
-            yield inner.array, inner.index
+            yield inner.array, inner.index, Touch(inner.array.name, True, inner.where)
 
 
 def _offset(expr: Expr, counters: Container[Variable]) -> int | None:
@@ -69,14 +83,20 @@ def _offset(expr: Expr, counters: Container[Variable]) -> int | None:
     return offset if abs(offset) < _LARGEST else None
 
 
-def _is_behind(first: _Offsets, second: _Offsets, up: bool) -> bool:
-    """True if one of the indices of all accesses in the second loop is never ahead of those in the first."""
-    for dimension in range(len(first[0])):
-        here = [place[dimension] for place in first]
-        there = [place[dimension] for place in second]
-        known = [offset for offset in (*here, *there) if offset is not None]
-        if len(known) == len(here) + len(there):
-            ours, theirs = known[: len(here)], known[len(here) :]
-            if min(ours) >= max(theirs) if up else max(ours) <= min(theirs):
-                return True
-    return False
+def _ahead(first: _Accesses, second: _Accesses, up: bool) -> tuple[Touch, Touch] | None:
+    """None if one of the indices of all accesses in the second loop is never ahead of those in the first.
+
+    Else two that may be, or of which nothing is known.
+    """
+    worst: tuple[_Access, _Access] | None = None
+    for dimension in range(len(first[0].offsets)):
+        ours = [(offset, a) for a in first if (offset := a.offsets[dimension]) is not None]
+        theirs = [(offset, a) for a in second if (offset := a.offsets[dimension]) is not None]
+        if len(ours) == len(first) and len(theirs) == len(second):
+            sign = 1 if up else -1
+            behind, other = min(ours, key=lambda o: sign * o[0]), max(theirs, key=lambda o: sign * o[0])
+            if sign * behind[0] >= sign * other[0]:
+                return None
+            worst = worst or (behind[1], other[1])
+    a, b = worst or next((a, b) for a in first for b in second if a.touch.stores or b.touch.stores)
+    return a.touch, b.touch

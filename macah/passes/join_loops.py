@@ -22,9 +22,10 @@ from macah import ir
 from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.counters import Counter, find_counter
-from macah.passes.join_arrays import Counted, arrays_allow
+from macah.passes.join_arrays import Counted, arrays_forbid
 from macah.passes.liveness import Live, live_at_body_end, live_before, step_back
 from macah.passes.predicate import Predicates
+from macah.refusal import Refusal, Touch
 from macah.walk import (
     Renaming,
     loads_in,
@@ -40,9 +41,12 @@ from macah.walk import (
 _Known = dict[Variable, Const]
 
 
-def join_loops(body: Body, after: Live, predicates: Predicates) -> Body:
-    """A body in which neighbouring loops are joined where that is possible; see the module for an example."""
-    return _Joiner(predicates).body(body, after, {})
+def join_loops(body: Body, after: Live, predicates: Predicates, refused: list[Refusal] | None = None) -> Body:
+    """A body in which neighbouring loops are joined where that is possible; see the module for an example.
+
+    Of others `refused` is told why not.
+    """
+    return _Joiner(predicates, [] if refused is None else refused).body(body, after, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,9 @@ class _Loop:
 
 
 class _Joiner:
-    def __init__(self, predicates: Predicates) -> None:
+    def __init__(self, predicates: Predicates, refused: list[Refusal]) -> None:
         self.predicates = predicates
+        self.refused = refused
 
     def body(self, body: Body, after: Live, known: _Known) -> Body:
         done: list[Stmt] = []
@@ -69,7 +74,9 @@ class _Joiner:
                 continue
             second = _Loop(stmt, dict(known))
             joined = None if first is None else self.joined(first, tuple(between), second, live)
-            if joined is None or first is None:
+            if isinstance(joined, Refusal):
+                self.refused.append(joined)
+            if not isinstance(joined, tuple) or first is None:
                 done += [*between, stmt]
                 first = second
                 between = []
@@ -82,27 +89,35 @@ class _Joiner:
 
     def joined(
         self, first: _Loop, between: Body, second: _Loop, after: Live
-    ) -> tuple[Body, _Loop, list[Stmt]] | None:
-        """The two loops as one, and what stands before and behind it, if nothing forbids that."""
+    ) -> tuple[Body, _Loop, list[Stmt]] | Refusal:
+        """The two loops as one, and what stands before and behind it, or what forbids that."""
+
+        def refuse(why: str, *touches: Touch) -> Refusal:
+            return Refusal("fusion", first.loop.where, why, "", second.loop.where, touches)
+
         a, b = _counter(first), _counter(second)
         if a is None or b is None or not _run_alike(first, a, second, b):
-            return None
+            return refuse(_unlike(a, b))
         if _uses_streams(first.loop) and _uses_streams(second.loop):
-            return None
+            return refuse("both use streams, which the host may serve one after the other")
         alike = (a.start, a.step) == (b.start, b.step)
         ours = Counted(first.loop, (*first.others, a.variable) if alike else ())
         theirs = Counted(second.loop, (b.variable,) if alike else ())
-        if not arrays_allow(ours, theirs, signed(a.step.bits, a.step.value) > 0):
-            return None
+        touches = arrays_forbid(ours, theirs, signed(a.step.bits, a.step.value) > 0)
+        if touches is not None:
+            return refuse("", *touches)
         moved = _moved(between, first.loop, second.loop)
-        apart = self.apart(first.loop, second.loop, after)
-        if moved is None or apart is None:
-            return None
-        setup, renamed, back, own = apart
+        if not isinstance(moved, tuple):
+            line = f" (line {moved.where.line})" if moved.where else ""
+            return refuse(f"what stands between them{line} can be done neither before nor behind both")
+        exposed = _exposed(second.loop, after)
+        if given := sorted(v.name for v in exposed & written(first.loop.body)):
+            return refuse(f"the second one needs '{given[0]}' as the first one leaves it")
+        setup, renamed, back, own = self.apart(first.loop, second.loop, after, exposed)
         needed = after | read((*back, *moved[1]))
         loop = self.both(first.loop, renamed, needed)
         if loop is None:
-            return None
+            return refuse("the loops in them cannot be joined")
         counter = own.get(b.variable, b.variable)
         others = (*first.others, counter) if alike else first.others
         return (*moved[0], *setup), replace(first, loop=loop, others=others), [*back, *moved[1]]
@@ -120,17 +135,13 @@ class _Joiner:
         return replace(loop, body=body) if (inner, left) == (2, 1) else None
 
     def apart(
-        self, first: DoWhile, second: DoWhile, after: Live
-    ) -> tuple[Body, DoWhile, Body, dict[Variable, Variable]] | None:
-        """The second loop with variables of its own, if it needs none that the first one changes.
+        self, first: DoWhile, second: DoWhile, after: Live, exposed: Live
+    ) -> tuple[Body, DoWhile, Body, dict[Variable, Variable]]:
+        """The second loop with variables of its own.
 
         Before and behind it stands what gives them their values, and these back; the last result says which
         variable became which.
         """
-        wanted = (after & written(second.body)).union(variables_in(second.condition))
-        exposed = live_before(second.body, wanted)
-        if not exposed.isdisjoint(written(first.body)):
-            return None
         shared = read((first,)) | written(first.body)
         changed = [v for stmt in statements(second.body) for v in targets(stmt) if v in shared]
         own = {v: self.predicates.like(v) for v in dict.fromkeys(changed)}
@@ -140,6 +151,12 @@ class _Joiner:
         renamed = Renaming(own).body((second,))[0]
         assert isinstance(renamed, DoWhile)
         return setup, renamed, back, own
+
+
+def _exposed(loop: DoWhile, after: Live) -> Live:
+    """The variables whose values at its start a loop needs."""
+    wanted = (after & written(loop.body)).union(variables_in(loop.condition))
+    return live_before(loop.body, wanted)
 
 
 def _live_after(body: Body, after: Live) -> list[Live]:
@@ -192,6 +209,16 @@ def _run_alike(first: _Loop, a: Counter, second: _Loop, b: Counter) -> bool:
     )
 
 
+def _unlike(a: Counter | None, b: Counter | None) -> str:
+    """What `_run_alike` or `_counter` misses."""
+    if a is None or b is None:
+        which = "they run is" if a is b else f"the {'first' if a is None else 'second'} one runs is"
+        return f"how often {which} not decided by a counter alone"
+    if a.trips is not None and b.trips is not None and a.trips != b.trips:
+        return f"the first one runs {a.trips} times, the second one {b.trips}"
+    return "the compiler cannot tell that they run equally often"
+
+
 def _ends(condition: Expr) -> bool:
     return isinstance(condition, Apply) and condition.op in ("slt", "sle", "ult")
 
@@ -199,18 +226,18 @@ def _ends(condition: Expr) -> bool:
 # --- What forbids it
 
 
-def _moved(between: Body, first: DoWhile, second: DoWhile) -> tuple[Body, Body] | None:
-    """What stands between the loops, moved before the first or behind the second one."""
+def _moved(between: Body, first: DoWhile, second: DoWhile) -> tuple[Body, Body] | Stmt:
+    """What stands between the loops, moved before the first or behind the second one; or what cannot be."""
     early, late = list[Stmt](), list[Stmt]()
     for stmt in between:
         if not isinstance(stmt, Assign) or any(loads_in(stmt.value)):
-            return None
+            return stmt
         if _commutes(stmt, (first, *late)):
             early.append(stmt)
         elif _commutes(stmt, (second,)):
             late.append(stmt)
         else:
-            return None
+            return stmt
     return tuple(early), tuple(late)
 
 

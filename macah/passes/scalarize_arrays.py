@@ -17,6 +17,7 @@ from macah import ir
 from macah.fold import fold
 from macah.ir import Apply, Array, Assign, Const, Expr, Load, Read, Stmt, Variable
 from macah.passes.settle import settled
+from macah.refusal import Refusal, Touch
 from macah.run import shifted_dimension
 from macah.sources import element_source, piece_name
 from macah.walk import (
@@ -59,6 +60,30 @@ def scalarize_arrays(kernel: ir.Kernel) -> ir.Kernel:
         else:
             captured.append(capture)
     return replace(kernel, captured=tuple(captured), body=body)
+
+
+def kept_arrays(kernel: ir.Kernel) -> list[Refusal]:
+    """The arrays that stay in memories, and which access to each is at no constant index."""
+    limits = {c.what: WRITTEN_SCALARS if c.out else CAPTURED_SCALARS for c in kernel.captured}
+    found: dict[Array, Refusal] = {}
+    uses = _uses(kernel)
+    for stmt in all_statements(kernel.body):
+        loads = [(load.array, load.index) for expr in operands(stmt) for load in loads_in(expr)]
+        stores = [(stmt.array, stmt.index)] if isinstance(stmt, ir.Store) else []
+        for array, index in (*loads, *stores):
+            touch = Touch(array.name, (array, index) in stores, stmt.where)
+            if not all(isinstance(expr, Const) for expr in index):
+                found.setdefault(array, _refusal(array, "", touch))
+        if isinstance(stmt, ir.Shift) and not isinstance(stmt.amount, Const):
+            found.setdefault(stmt.array, _refusal(stmt.array, "is shifted by what is no constant"))
+    for array in uses:
+        most = limits.get(array, LOCAL_SCALARS)
+        found.setdefault(array, _refusal(array, f"has {array.size} elements, more than {most}"))
+    return list(found.values())
+
+
+def _refusal(array: Array, why: str, *touches: Touch) -> Refusal:
+    return Refusal("scalarization", array.where, why, array.name, touches=touches)
 
 
 # --- Which dimensions

@@ -12,6 +12,7 @@ from backend.mapping import MapOptions
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
+from macah.refusals import refusal_text, refusals
 from macah.report import Account, facts, report_text
 from macah.todfg import build_dfg
 
@@ -66,3 +67,66 @@ def test_what_binds_is_named(text: str, arch: str, word: str, phrases: list[str]
     shown = report_text([account])
     for phrase in phrases:
         assert phrase in shown
+
+
+KEPT = """int a[64], b[64], t[4], n; void f(int stream in) { int s = 0;
+  kernel {
+    for (int i = 0; i < 40; i++) a[i] = b[i] * t[0];
+    for (int i = 0; i < 40; i++) b[i] = a[i + 1];
+    for (int i = 0; i < 20; i++) s += b[i];
+    for (int i = 0; i < 20; i++) a[i] = s;
+    for (int i = 0; i < 20; i++) { int x; x <? in; a[n] = x; }
+    for (int i = 0; i < 20; i++) { int x; x <? in; s = x; }
+    while (s & 7) s++;
+} }
+"""
+
+
+def test_what_was_not_converted_is_told_with_its_reason(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(KEPT)
+    program = read_program(source)
+    found = refusals(lower(program, program.kernels[0]), {"a"})
+    said = [refusal_text(refusal).replace(f"{source}", "p") for refusal in found]
+    assert [text for text in said if text.startswith("loops")] == [
+        "loops at p:3 and p:4 are not joined: 'a[i + 1]' (line 4), which the second one needs,"
+        " may be what the first one changes as 'a[i]' (line 3) in a later iteration",
+        "loops at p:4 and p:5 are not joined: the first one runs 40 times, the second one 20",
+        "loops at p:5 and p:6 are not joined: the second one needs 's' as the first one leaves it",
+        "loops at p:6 and p:7 are not joined: 'a[n]' (line 7), which the second one changes,"
+        " may be what the first one changes as 'a[i]' (line 6) in a later iteration",
+        "loops at p:7 and p:8 are not joined: both use streams, which the host may serve one after the other",
+        "loops at p:8 and p:9 are not joined: how often the second one runs is not decided by a counter"
+        " alone",
+    ]
+    assert [text for text in said if text.startswith("array")] == [
+        "array 'b' is in a memory: the index of 'b[i]' (line 3) is not constant",
+        "array 'a' is in a memory: the index of 'a[i]' (line 3) is not constant",
+        "array 'a' is not spread over banks: which one 'a[i]' (line 3) is in changes from iteration to"
+        " iteration",
+    ]
+    copies = [text for text in said if "gets no copies of its body" in text]
+    assert copies[4:] == [
+        "the loop at p:7 gets no copies of its body: it uses streams, and copies would wait for more"
+        " elements at once",
+        "the loop at p:8 gets no copies of its body: it uses streams, and copies would wait for more"
+        " elements at once",
+        "the loop at p:9 gets no copies of its body: how often it runs is not known",
+    ]
+
+
+def test_the_report_tells_what_was_not_converted(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(
+        "int f(int a[9], int n) { int s = 0;\n  kernel { for (int i = 0; i < n; i++) s += a[i]; } return s; }"
+    )
+    program = read_program(source)
+    kernel = lower(program, program.kernels[0])
+    mapping = map_kernel(build_dfg(optimize(kernel)), load_fabric("grid4x4"), MapOptions(seed=1))
+    account = Account(program.kernels[0].where, kernel, mapping, automatic=False)
+    loop, array = facts(account)["not_converted"]
+    assert (loop["kind"], loop["places"][0]["line"], loop["name"]) == ("unrolling", 2, None)
+    access = {"of": "a", "stores": False, "file": str(source), "line": 2}
+    assert (array["kind"], array["name"], array["accesses"]) == ("scalarization", "a", [access])
+    assert "not converted        the loop at " in report_text([account])
+    assert "only loops that are named get copies" in " ".join(report_text([account]).split())

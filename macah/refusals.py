@@ -1,0 +1,103 @@
+"""What was not converted and why, in the words of who wrote it: loops and arrays that stayed as they were.
+
+    loops at p.macah:5 and p.macah:9 are not joined: 'a[i + 1]' (line 10) may be what 'a[i]' (line 6)
+    changes in a later iteration
+
+The passes themselves say so when they are asked; this asks them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+from macah import ir
+from macah.optional import enabled
+from macah.passes.bank_arrays import not_banked
+from macah.passes.fuse_loops import not_joined
+from macah.passes.inline_calls import inline_calls
+from macah.passes.pipeline import optimize
+from macah.passes.scalarize_arrays import kept_arrays
+from macah.passes.unroll_for import unroll_for
+from macah.passes.unroll_loops import LoopTrips, loop_trips
+from macah.refusal import Refusal, Touch
+from macah.spread import GAIN, MOST_STATEMENTS
+from macah.walk import statements
+from macah.why_text import element_text, source_name
+
+
+def refusals(kernel: ir.Kernel, binding: Container[str] = (), automatic: bool = True) -> list[Refusal]:
+    """What the passes left of a lowered kernel.
+
+    `binding` are the arrays whose ports bind the interval; `automatic`: loops get copies without being named.
+    """
+    stages: dict[str, ir.Kernel] = {"lower": kernel}
+    optimize(kernel, lambda name, after: stages.update({name: after}))
+    found = [*_unrolling(kernel, automatic)]
+    if enabled(kernel, "scalarize_arrays"):
+        found += kept_arrays(stages["scalarize_arrays"])
+    if enabled(kernel, "bank_arrays"):
+        names = dict.fromkeys(refusal.name for refusal in found if refusal.name in binding)
+        found += [refusal for name in names if (refusal := not_banked(stages["invert_loops"], name))]
+    if enabled(kernel, "join_loops"):
+        before = next(name for name in ("complete_stores", "find_sites", "invert_loops") if name in stages)
+        found += not_joined(stages[before])
+    return list(dict.fromkeys(found))
+
+
+def _unrolling(kernel: ir.Kernel, automatic: bool) -> Iterator[Refusal]:
+    if not enabled(kernel, "unroll_loops"):
+        return
+    plain, asked = unroll_for(inline_calls(kernel)), dict(kernel.unroll)
+    large = sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS
+    for loop in _innermost(loop_trips(plain)):
+        if loop.where is None or loop.where in asked:
+            continue
+        if not automatic:
+            why = "only loops that are named get copies"
+        elif large:
+            why = f"the kernel has more than {MOST_STATEMENTS} statements"
+        elif loop.has_streams:
+            why = "it uses streams, and copies would wait for more elements at once"
+        elif loop.trips is None:
+            why = "how often it runs is not known"
+        else:
+            why = f"copies do not save {100 - round(100 * GAIN)} % of the cycles, as far as the bounds tell"
+        yield Refusal("unrolling", loop.where, why)
+
+
+def _innermost(loops: Iterable[LoopTrips]) -> Iterator[LoopTrips]:
+    for loop in loops:
+        yield from _innermost(loop.loops) if loop.loops else (loop,)
+
+
+def refusal_text(refusal: Refusal) -> str:
+    """One refusal as a sentence without its full stop."""
+    at, why = f"{refusal.where.file}:{refusal.where.line}" if refusal.where else "?", refusal.why
+    touches = [_touch(touch) for touch in refusal.touches]
+    name = source_name(refusal.name)
+    match refusal.kind:
+        case "fusion":
+            other = refusal.other
+            there = f"{other.file}:{other.line}" if other else "?"
+            if touches:
+                verbs = ["changes" if touch.stores else "needs" for touch in refusal.touches]
+                why = (
+                    f"{touches[1]}, which the second one {verbs[1]}, may be what the first one"
+                    f" {verbs[0]} as {touches[0]} in a later iteration"
+                )
+            return f"loops at {at} and {there} are not joined: {why}"
+        case "unrolling":
+            return f"the loop at {at} gets no copies of its body: {why}"
+        case "scalarization":
+            return f"array '{name}' is in a memory: " + (
+                f"the index of {touches[0]} is not constant" if touches else f"it {why}"
+            )
+        case _:
+            return f"array '{name}' is not spread over banks: " + (
+                f"which one {touches[0]} is in changes from iteration to iteration" if touches else why
+            )
+
+
+def _touch(touch: Touch) -> str:
+    line = f" (line {touch.where.line})" if touch.where else ""
+    return element_text(touch.name, touch.stores, touch.where) + line
