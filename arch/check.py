@@ -80,7 +80,9 @@ def _check_memories(fabric: Fabric) -> None:
 
 
 def _check_wires(fabric: Fabric) -> None:
-    """No way through wires alone leads back: every loop has a register."""
+    """No way through wires alone leads back, unless the fabric says so: then every loop has a register."""
+    if fabric.loops:
+        return
     done: set[int] = set()
     for start in (resource.id for resource in fabric.resources if resource.kind is Kind.WIRE):
         stack: list[tuple[int, bool]] = [(start, False)]
@@ -101,8 +103,9 @@ def _check_wires(fabric: Fabric) -> None:
 
 
 def _check_reachability(fabric: Fabric) -> None:
-    """Every result reaches every operand: all of them are connected through one register."""
-    pivot = next(resource.id for resource in fabric.resources if resource.kind is Kind.REGISTER)
+    """Every result reaches every operand: all of them are connected through one wire, or one register."""
+    of_kind = {resource.kind: resource.id for resource in reversed(fabric.resources)}
+    pivot = of_kind.get(Kind.WIRE, of_kind[Kind.REGISTER])
     before = _closure(pivot, [resource.sources for resource in fabric.resources])
     after = _closure(pivot, fabric.sinks)
     for resource in fabric.resources:

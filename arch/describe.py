@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from .fabric import Fabric
-from .layout import Description, Layer, Layout, UnitKind
+from .layout import Description, Layer, Layout, Links, UnitKind
 from .ops import MOST_INPUTS, OPAQUE_OPS, OPS, WIDE_OPS
 from .tables import ArchitectureError, Table
 
@@ -64,8 +64,7 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     rows, columns = root.take_int("rows", 2, LARGEST), root.take_int("columns", 2, LARGEST)
     if size:
         rows, columns = size
-    links = root.take_table("links")
-    steps, wrap, held = _read_links(links)
+    links = _read_links(root.take_table("links"))
     tables = root.take_tables("layer")
     layers = tuple(_read_layer(table) for table in tables)
     root.close()
@@ -74,15 +73,11 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     for index, (table, layer) in enumerate(zip(tables, layers, strict=True)):
         if layer.name in [earlier.name for earlier in layers[:index]]:
             raise table.error(f"two layers have the name '{layer.name}'", "name")
-    return Description(name, width, max_interval, rows, columns, layers, links, steps, wrap, held)
+    return Description(name, width, max_interval, rows, columns, layers, links)
 
 
-def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool, bool]:
-    """The links (name, down, right) of each tile to others, whether they wrap around, and `held`.
-
-    Those of one name are one register. `shared`: a tile has one, which all others read. `held`: it is also
-    where the tile's operations leave their results (see `layout.Layout`).
-    """
+def _read_links(table: Table) -> Links:
+    """Which tiles are linked, and how: see `layout.Links`. `shared`: all links of a tile are one register."""
     words = table.take_int("words", 1, 8, 1)
     steps: dict[str, tuple[int, int]] = {}
     if table.take_bool("neighbours"):
@@ -91,16 +86,18 @@ def _read_links(table: Table) -> tuple[tuple[tuple[str, int, int], ...], bool, b
         steps |= _CORNERS
     if table.take_bool("hops"):
         steps |= {f"{side}2": (2 * down, 2 * right) for side, (down, right) in _SIDES.items()}
-    wrap, shared, held = (table.take_bool(key) for key in ("wrap", "shared", "held"))
+    wrap, shared, held, crossbar = (table.take_bool(key) for key in ("wrap", "shared", "held", "crossbar"))
     if held and words > 1:
         raise table.error("with 'held' a tile has one output: 'words' must be 1", "words")
+    if crossbar and (held or shared):
+        raise table.error("'crossbar' excludes 'held' and 'shared'", "crossbar")
     table.close()
     if not steps:
         raise table.error("'links' has neither 'neighbours' nor 'diagonals' nor 'hops': tiles are cut off")
     suffixes = [f"_{k}" if k else "" for k in range(words)]
     links = [("out" if shared or held else name, *step) for name, step in steps.items()]
     found = tuple((name + suffix, down, right) for name, down, right in links for suffix in suffixes)
-    return found, wrap, held
+    return Links(table, found, wrap, held, crossbar)
 
 
 def _read_layer(table: Table) -> Layer:
@@ -108,6 +105,7 @@ def _read_layer(table: Table) -> Layer:
     where = table.take_table("where")
     every = where.take_int("every_row", 1, LARGEST, 1), where.take_int("every_column", 1, LARGEST, 1)
     first = where.take_int("first_row", 0, LARGEST, 0), where.take_int("first_column", 0, LARGEST, 0)
+    start = where.take_int("from_row", 0, LARGEST, 0), where.take_int("from_column", 0, LARGEST, 0)
     checkerboard, border = where.take_bool("checkerboard"), where.take_bool("border")
     where.close()
     registers = table.take_int("registers", 0, 64, 0)
@@ -115,7 +113,7 @@ def _read_layer(table: Table) -> Layer:
     memory = _read_memory(table.take_table("memory")) if "memory" in table.values else None
     table.known.append("memory")
     table.close()
-    return Layer(name, where, every, first, checkerboard, border, registers, units, memory)
+    return Layer(name, where, every, first, start, checkerboard, border, registers, units, memory)
 
 
 def _read_memory(table: Table) -> tuple[int, tuple[UnitKind, ...]]:

@@ -90,7 +90,11 @@ class Tile:
 
 @dataclass(frozen=True)
 class Fabric:
-    """One accelerator. Ids are positions in the tuples."""
+    """One accelerator. Ids are positions in the tuples.
+
+    `loops`: ways through wires can lead back to their beginning, as through crossbars. No route does, so no
+    configuration has a loop without a register.
+    """
 
     name: str
     width: int
@@ -99,6 +103,7 @@ class Fabric:
     units: tuple[Unit, ...]
     resources: tuple[Resource, ...]
     memories: tuple[MemoryBank, ...]
+    loops: bool = False
     digest: str = field(default="", compare=False)
 
     @cached_property

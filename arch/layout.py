@@ -30,6 +30,7 @@ class Layer:
     pattern: Table
     every: tuple[int, int]
     first: tuple[int, int]
+    start: tuple[int, int]
     checkerboard: bool
     border: bool
     registers: int
@@ -40,10 +41,35 @@ class Layer:
         down, right = row - self.first[0], column - self.first[1]
         return (
             (not self.border or row in (0, rows - 1) or column in (0, columns - 1))
+            and (row >= self.start[0] and column >= self.start[1])
             and (not self.checkerboard or (down + right) % 2 == 0)
             and down % self.every[0] == 0
             and right % self.every[1] == 0
         )
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links (name, down, right) of each tile to others; those of one name are one resource.
+
+    Usually a link is a register that selects results, registers of the tile, or what comes in.
+
+    With `held` a tile has one output register, in which its operations leave their results: an operation of
+    latency 1 in the next cycle. The word stays there until the tile's next one ends. Operands of the tile and
+    of its neighbours read the output; the tile's registers are written from it alone, in any later cycle. In
+    a cycle in which no operation ends, the output can take a word that an operand could read: a move.
+
+    With `crossbar` a link is a wire that selects, in each cycle, the result of an operation of the tile that
+    ended in the cycle before, a register of the tile, or an input. A tile's input from a link is a wire, too,
+    that selects the link's word now, or the one that a register took from the link earlier. Operands read
+    inputs and registers, registers results. So a word can go through any number of tiles in a cycle.
+    """
+
+    table: Table
+    steps: tuple[tuple[str, int, int], ...]
+    wrap: bool
+    held: bool
+    crossbar: bool
 
 
 @dataclass(frozen=True)
@@ -56,21 +82,11 @@ class Description:
     rows: int
     columns: int
     layers: tuple[Layer, ...]
-    links: Table
-    steps: tuple[tuple[str, int, int], ...]
-    wrap: bool
-    held: bool
+    links: Links
 
 
 class Layout:
-    """Lays out the tiles, then the resources, then connects them.
-
-    Links of which nothing is said are registers that select results, registers of the tile, or what comes in.
-    With `held` a tile has one output register, in which its operations leave their results: an operation of
-    latency 1 in the next cycle. The word stays there until the tile's next one ends. Operands of the tile and
-    of its neighbours read the output; the tile's registers are written from it alone, in any later cycle. In
-    a cycle in which no operation ends, the output can take a word that an operand could read: a move.
-    """
+    """Lays out the tiles, then the resources, then connects them."""
 
     def __init__(self, description: Description) -> None:
         self.d = description
@@ -87,11 +103,27 @@ class Layout:
         for row in range(d.rows):
             for column in range(d.columns):
                 registers.append(self._tile(row, column))
+        self._check_connected()
+        if d.links.crossbar:
+            self._crossbars(registers)
+        else:
+            self._registered_links(registers)
+        resources = tuple(
+            Resource(id, name, kind, tile, self.sources.get(id, ()))
+            for id, (name, kind, tile) in enumerate(self.names)
+        )
+        name = f"{d.name}{d.rows}x{d.columns}"
+        tiles, units, memories = tuple(self.tiles), tuple(self.units), tuple(self.memories)
+        return Fabric(
+            name, d.width, d.max_interval, tiles, units, resources, memories, d.links.crossbar, digest
+        )
+
+    def _registered_links(self, registers: list[list[int]]) -> None:
+        """Links that are registers."""
         outgoing: list[list[int]] = [[] for _ in self.tiles]
         incoming: list[list[int]] = [[] for _ in self.tiles]
-        self._check_connected()
         for tile in self.tiles:
-            made = {"out": self.out[tile.id]} if d.held else {}
+            made = {"out": self.out[tile.id]} if self.d.links.held else {}
             outgoing[tile.id] += made.values()
             for name, there in self._links(tile):
                 if name not in made:
@@ -101,13 +133,28 @@ class Layout:
                     incoming[there].append(made[name])
         for tile in self.tiles:
             self._connect(tile.id, registers[tile.id], outgoing[tile.id], incoming[tile.id])
-        resources = tuple(
-            Resource(id, name, kind, tile, self.sources.get(id, ()))
-            for id, (name, kind, tile) in enumerate(self.names)
-        )
-        name = f"{d.name}{d.rows}x{d.columns}"
-        tiles, units, memories = tuple(self.tiles), tuple(self.units), tuple(self.memories)
-        return Fabric(name, d.width, d.max_interval, tiles, units, resources, memories, digest)
+
+    def _crossbars(self, registers: list[list[int]]) -> None:
+        """Links that are wires, with a wire and a register at their end."""
+        outgoing: list[list[int]] = [[] for _ in self.tiles]
+        inputs: list[list[int]] = [[] for _ in self.tiles]
+        for tile in self.tiles:
+            for name, there in self._links(tile):
+                link = self._add(f"{_prefix(tile)}.{name}", Kind.WIRE, tile.id)
+                kept = self._add(f"{_prefix(self.tiles[there])}.{name}_kept", Kind.REGISTER, there)
+                entry = self._add(f"{_prefix(self.tiles[there])}.{name}_in", Kind.WIRE, there)
+                self.sources[kept] = (link, kept)
+                self.sources[entry] = (link, kept)
+                outgoing[tile.id].append(link)
+                inputs[there].append(entry)
+        for tile in self.tiles:
+            own = registers[tile.id]
+            results = self._results(tile.id)
+            for unit in self.units:
+                if unit.tile == tile.id:
+                    self.sources |= dict.fromkeys(unit.operands, (*inputs[tile.id], *own))
+            self.sources |= {register: (*results, register) for register in own}
+            self.sources |= dict.fromkeys(outgoing[tile.id], (*results, *own, *inputs[tile.id]))
 
     def _add(self, name: str, kind: Kind, tile: int) -> int:
         self.names.append((name, kind, tile))
@@ -119,7 +166,7 @@ class Layout:
         tile = Tile(len(self.tiles), "+".join(layer.name for layer in layers), row, column)
         self.tiles.append(tile)
         taken: set[str] = set()
-        if self.d.held:
+        if self.d.links.held:
             self.out.append(self._add(f"{_prefix(tile)}.out", Kind.REGISTER, tile.id))
         for layer in layers:
             for kind in (*layer.units, *(layer.memory[1] if layer.memory else ())):
@@ -128,7 +175,7 @@ class Layout:
                         f"tile {_prefix(tile)} gets unit '{kind.name}' twice, from layer '{layer.name}' too"
                     )
                 taken.add(kind.name)
-                if self.d.held and len(taken) > 1:
+                if self.d.links.held and len(taken) > 1:
                     raise layer.pattern.error(f"with 'held' a tile has one unit; {_prefix(tile)} has two")
             for kind in layer.units:
                 self._unit(tile, kind, None)
@@ -149,11 +196,14 @@ class Layout:
         latency: dict[str, int] = {}
         results: dict[str, tuple[int, ...]] = {}
         for group, members in kind.groups:
-            if self.d.held:
+            # Where a result is in a register, or leaves in the next cycle, that is part of its time.
+            later = self.d.links.held or self.d.links.crossbar
+            latency |= {op: cycles + later for op, cycles in members.items()}
+            if self.d.links.held:
                 if any(OPS[op].outputs > 1 for op in members):
-                    raise self.d.links.error(f"'{group}' has operations with two results: no 'held'", "held")
-                # Entering the output register is part of the operation's time.
-                latency |= {op: cycles + 1 for op, cycles in members.items()}
+                    raise self.d.links.table.error(
+                        f"'{group}' has operations with two results: no 'held'", "held"
+                    )
                 results |= {op: (self.out[tile.id],)[: OPS[op].outputs] for op in members}
                 continue
             count = max(OPS[op].outputs for op in members)
@@ -161,7 +211,6 @@ class Layout:
                 self._add(f"{prefix}.{group}" + (str(k) if k else ""), Kind.RESULT, tile.id)
                 for k in range(count)
             ]
-            latency |= members
             results |= {op: tuple(shared[: OPS[op].outputs]) for op in members}
         id = len(self.units)
         self.units.append(Unit(id, prefix, tile.id, latency, operands, results, memory))
@@ -170,9 +219,9 @@ class Layout:
     def _links(self, tile: Tile) -> Iterable[tuple[str, int]]:
         """The tile's outgoing links: name and target."""
         rows, columns = self.d.rows, self.d.columns
-        for name, down, right in self.d.steps:
+        for name, down, right in self.d.links.steps:
             row, column = tile.row + down, tile.column + right
-            if self.d.wrap:
+            if self.d.links.wrap:
                 row, column = row % rows, column % columns
             if 0 <= row < rows and 0 <= column < columns and (row, column) != (tile.row, tile.column):
                 yield name, row * columns + column
@@ -189,17 +238,15 @@ class Layout:
         for tile in range(len(self.tiles)):
             if tile not in reached:
                 names = f"{_prefix(self.tiles[0])} to {_prefix(self.tiles[tile])}"
-                raise self.d.links.error(f"the links lead nowhere from tile {names}")
+                raise self.d.links.table.error(f"the links lead nowhere from tile {names}")
 
     def _connect(self, tile: int, registers: list[int], outgoing: list[int], incoming: list[int]) -> None:
         """Operands read links and registers; registers read results too, and themselves to hold."""
-        if self.d.held:
+        if self.d.links.held:
             self._connect_held(tile, registers, incoming)
             return
         units = [unit for unit in self.units if unit.tile == tile]
-        results = list(
-            dict.fromkeys(r for unit in units for outputs in unit.results.values() for r in outputs)
-        )
+        results = self._results(tile)
         for unit in units:
             for operand in unit.operands:
                 self.sources[operand] = (*incoming, *registers)
@@ -207,6 +254,10 @@ class Layout:
             self.sources[register] = (*results, *incoming, *registers)
         for link in outgoing:
             self.sources[link] = (*results, *incoming, *registers, link)
+
+    def _results(self, tile: int) -> list[int]:
+        units = [unit for unit in self.units if unit.tile == tile]
+        return list(dict.fromkeys(r for unit in units for outputs in unit.results.values() for r in outputs))
 
     def _connect_held(self, tile: int, registers: list[int], incoming: list[int]) -> None:
         """Operands read the output, links and registers, a move the same; registers read the output."""
