@@ -14,13 +14,22 @@ MOST_BYTES = 1 << 28
 
 def read_graph(path: Path) -> ForeignGraph:
     """The graph of a file. Errors: GraphError, OSError."""
+    return graph_of(*read_text(path))
+
+
+def graph_of(text: str, path: Path) -> ForeignGraph:
+    """The graph that a text describes. Errors: GraphError."""
+    return read_json(text, str(path), path.stem)
+
+
+def read_text(path: Path) -> tuple[str, Path]:
+    """The text of a file, and its name. Errors: GraphError, OSError."""
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise GraphError(f"the file has more than {MOST_BYTES} bytes", Place(str(path), 1))
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig"), path
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise GraphError("the file is not encoded in UTF-8", Place(str(path), line)) from None
-    return read_json(text, str(path), path.stem)

@@ -62,7 +62,7 @@ def run_dfg(
     Sends always work, and addresses out of range read 0 and store nothing. `late` says at each `await`
     whether it would have to wait.
     """
-    machine = _Machine(dfg, live_ins, inputs or {}, memories or {}, late)
+    machine = Machine(dfg, live_ins, inputs or {}, memories or {}, late)
     iteration = 0
     while not machine.stopped:
         if iteration >= limit:
@@ -88,7 +88,7 @@ def stand_in(node: int, operands: Sequence[int]) -> int:
     return word
 
 
-class _Machine:
+class Machine:
     def __init__(
         self,
         dfg: DFG,

@@ -128,6 +128,7 @@ CODES: dict[str, Code] = {
     "internal": _tool("a mistake in macahc itself"),
     "simulator": _tool("the simulator is missing"),
     "graph-file": _tool("a file of a dataflow graph has a mistake"),
+    "mapping-file": _tool("a file holds no mapping of the graph"),
     "architecture-file": _tool("an architecture description is missing or wrong"),
     # Warnings.
     "not-mappable": _warning("a kernel runs as C, but could not run on an accelerator", "default"),

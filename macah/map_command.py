@@ -14,17 +14,21 @@ from typing import Any
 
 from arch.fabric import Fabric
 from backend.bound import Bounds, minimum_interval
-from backend.dfg import DFG
+from backend.check import MappingError, check_mapping
+from backend.dfg import DFG, Place
 from backend.foreign import ForeignGraph, GraphError, to_dfg
-from backend.formats import read_graph
+from backend.formats import graph_of, read_text
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.mapping_text import MappingFileError, read_mapping, write_mapping
+from backend.run_mapping import WrongRun, compare
 
 from .compile import fabric_of
 from .diagnostic import Diagnostic, MacahError, Note
 from .messages import FORMATS, MessageOptions, Messages
 from .parser import deep_recursion
 from .stages import Stages
+from .toolchain import check_output, write_whole
 
 USAGE = "macahc map GRAPH --arch NAME [options]"
 
@@ -32,6 +36,9 @@ DESCRIPTION = """Maps a dataflow graph, alone, onto an accelerator. GRAPH is JSO
 another mapper: docs/graphs.md describes the forms."""
 
 EFFORTS = {"low": 0.3, "normal": 1.0, "high": 4.0}
+
+ITERATIONS = 20
+"""So many iterations of a mapping are run beside its graph."""
 
 MOST_PLACES = 8
 """So many places are shown of the operations that something is too scarce for."""
@@ -62,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--effort", choices=tuple(EFFORTS), default="normal", help="how hard to try (default normal)")
     add("--max-ii", type=_count, default=0, metavar="N", help="the longest initiation interval to try")
     add("-o", dest="output", metavar="MAPPING", help="write the mapping to a file")
+    add("--check", metavar="MAPPING", help="check the mapping of a file instead, and run it beside the graph")
     add("-v", "--verbose", action="store_true", help="say what is tried")
     add("--diagnostics-format", choices=FORMATS, default="text", help="form of errors and warnings")
     return parser
@@ -84,6 +92,12 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
         Diagnostic(text, where, severity="warning", code="graph-ids") for text, where in graph.doubtful
     )
     dfg = to_dfg(graph, fabric)
+    if found.check is not None:
+        sys.stdout.write(_checked(Path(found.check), dfg, fabric))
+        return 0
+    output = None if found.output is None else Path(found.output)
+    if output is not None:
+        check_output(output, Path(found.graph))
     options = MapOptions(seed=found.seed, effort=EFFORTS[found.effort], max_interval=found.max_ii)
     stages = Stages(found.verbose)
     try:
@@ -91,6 +105,8 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
             outcome = _map(dfg, fabric, options, stages)
     except DoesNotFit as problem:
         raise _does_not_fit(problem, graph, fabric) from None
+    if output is not None:
+        write_whole(output, write_mapping(outcome.mapping, [node.name for node in graph.nodes]).encode())
     sys.stdout.write(_as_json(outcome) if found.json else _as_text(outcome))
     sys.stdout.flush()
     return 0
@@ -99,12 +115,35 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
 def _read(path: Path) -> ForeignGraph:
     """The graph of a file."""
     try:
-        return read_graph(path)
+        return graph_of(*read_text(path))
     except GraphError as error:
         raise MacahError(error.message, error.where, code="graph-file") from None
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise MacahError(f"cannot read '{path}': {reason}", code="cannot-read") from None
+        raise _cannot_read(path, error) from None
+
+
+def _cannot_read(path: Path, error: OSError) -> MacahError:
+    reason = (error.strerror or str(error)).lower()
+    return MacahError(f"cannot read '{path}': {reason}", code="cannot-read")
+
+
+def _checked(path: Path, dfg: DFG, fabric: Fabric) -> str:
+    """What is said of the mapping of a file that is right."""
+    try:
+        text, _ = read_text(path)
+        mapping = read_mapping(text, str(path), dfg, fabric)
+        check_mapping(mapping)
+        compare(mapping, ITERATIONS)
+    except (GraphError, MappingFileError) as error:
+        raise MacahError(error.message, error.where, code="mapping-file") from None
+    except (MappingError, WrongRun) as error:
+        raise MacahError(f"the mapping is wrong: {error}", Place(str(path), 1), code="mapping-file") from None
+    except OSError as error:
+        raise _cannot_read(path, error) from None
+    return (
+        f"{path}: a mapping of graph {dfg.name} on {fabric.name}, initiation interval {mapping.interval};"
+        f" the first {ITERATIONS} iterations compute what the graph does\n"
+    )
 
 
 def _map(dfg: DFG, fabric: Fabric, options: MapOptions, stages: Stages) -> Outcome:

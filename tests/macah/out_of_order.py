@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from backend.dfg import DFG, Use
-from backend.run_dfg import EXTRA, DFGRun, _Machine, run_dfg
+from backend.run_dfg import EXTRA, DFGRun, Machine, run_dfg
 
 DEEP = 12  # so many iterations may one operation be ahead of another
 
@@ -58,7 +58,7 @@ def run_out_of_order(
     )
 
 
-class _Unrolled(_Machine):
+class _Unrolled(Machine):
     """All iterations at once."""
 
     def execute(self, node: int, iteration: int) -> None:

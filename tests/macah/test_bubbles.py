@@ -111,7 +111,7 @@ def test_an_element_may_depend_on_all_that_was_sent_before(
 ) -> None:
     """What the program sends before it receives an element leaves while that is not there yet."""
     kernel, given = with_receives(seed), Input(seed)
-    stream: Callable[..., tuple[int, ...]] = graph_interpreter._Machine.stream
+    stream: Callable[..., tuple[int, ...]] = graph_interpreter.Machine.stream
     needed: dict[str, list[int]] = {"in": [], "try": []}
     sent, received = 0, {"in": 0, "try": 0}
 
@@ -127,7 +127,7 @@ def test_an_element_may_depend_on_all_that_was_sent_before(
         sent += operands[-1] != 0 and node.op in ("send", "try_send")
         return stream(machine, node, number, operands)
 
-    monkeypatch.setattr(graph_interpreter._Machine, "stream", watched)
+    monkeypatch.setattr(graph_interpreter.Machine, "stream", watched)
     expected = given.run_graph(build_dfg(optimize(replace(kernel, ordered=True))))
     sent = 0
     found = given.run_graph(build_dfg(optimize(replace(kernel, bubbles=True))))

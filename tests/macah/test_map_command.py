@@ -195,3 +195,19 @@ def test_published_graphs_map_on_their_array() -> None:
         mapping = map_kernel(dfg, fabric, MapOptions())
         configure(mapping)
         assert mapping.interval == interval
+
+
+def test_a_mapping_is_written_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = graph_file(tmp_path, nodes(3, "a\n# @b"), [edge(0, 1), edge(1, 2), edge(2, 0, 1)])
+    mapping = str(tmp_path / "mapping")
+    for arch in ("hycube:2x3", "grid:4x4"):
+        assert run(path, "--arch", arch, "-o", mapping) == 0
+        assert run(path, "--arch", arch, "--check", mapping) == 0
+        assert "the first 20 iterations compute what the graph does" in capsys.readouterr().out
+    text = Path(mapping).read_text()
+    assert run(path, "--arch", "grid:4x4", "-o", mapping) == 0 and Path(mapping).read_text() == text
+    assert refused(path, "--arch", "grid:5x4", "--check", mapping).diagnostics[0].code == "mapping-file"
+    first = next(word for word in text.split() if word.startswith("@"))
+    Path(mapping).write_text(text.replace(f" {first} ", f" @{int(first[1:]) + 1} ", 1))
+    assert "the mapping is wrong" in str(refused(path, "--arch", "grid:4x4", "--check", mapping))
+    assert refused(path, "-o", str(tmp_path)).diagnostics[0].code == "cannot-write"

@@ -62,14 +62,14 @@ def transfers_of(kernel: ir.Kernel, monkeypatch: pytest.MonkeyPatch) -> list[tup
 
 def transfers_of_graph(dfg: DFG, monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, str]]:
     log: list[tuple[bool, str]] = []
-    stream: Callable[..., tuple[int, ...]] = graph_interpreter._Machine.stream
+    stream: Callable[..., tuple[int, ...]] = graph_interpreter.Machine.stream
 
     def logged(machine: Any, node: Any, number: int, operands: list[int]) -> tuple[int, ...]:
         if node.op in TRANSFERS and operands[-1]:
             log.append((dfg.streams[number].sends, dfg.streams[number].name))
         return stream(machine, node, number, operands)
 
-    monkeypatch.setattr(graph_interpreter._Machine, "stream", logged)
+    monkeypatch.setattr(graph_interpreter.Machine, "stream", logged)
     inputs = {s: INPUTS[port.name] for s, port in enumerate(dfg.streams) if not port.sends}
     graph_interpreter.run_dfg(dfg, [SCALARS.get(name, 0) for name in dfg.live_ins], inputs)
     monkeypatch.undo()
