@@ -459,23 +459,25 @@ class Annealer:
             price += self.insert(self.members[i])
         return price
 
-    @cython.locals(step=cython.int, _=cython.longlong, reach=cython.int)
-    def run(self, groups: Groups, moves: cython.longlong, hot: cython.double, cold: cython.double) -> None:
-        """Anneal: geometric cooling from `hot` to `cold` hundredths over `moves` moves."""
+    @cython.locals(_=cython.longlong, reach=cython.int)
+    def cool(
+        self,
+        groups: Groups,
+        moves: cython.longlong,
+        step: cython.int,
+        steps: cython.int,
+        temperature: cython.double,
+    ) -> None:
+        """Try `moves` moves at one of the `steps` temperatures, in hundredths of a cycle."""
         if self.nodes == 0:
             return
-        steps: cython.int = 60
-        cooling: cython.double = (cold / hot) ** (1.0 / (steps - 1))
-        temperature: cython.double = hot
-        for step in range(steps):
-            reach = 4 + (60 * (steps - step)) // steps
-            self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps
-            for _ in range(moves // steps + 1):
-                if self.groups > 0 and self.random(24) == 0:
-                    groups.move(self.random(self.groups), temperature)
-                else:
-                    self.move_node(self.random(self.nodes), reach, temperature)
-            temperature *= cooling
+        reach = 4 + (60 * (steps - step)) // steps
+        self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps
+        for _ in range(moves):
+            if self.groups > 0 and self.random(24) == 0:
+                groups.move(self.random(self.groups), temperature)
+            else:
+                self.move_node(self.random(self.nodes), reach, temperature)
 
     def total(self) -> int:
         """The cost of the whole placement."""

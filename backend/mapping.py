@@ -19,6 +19,7 @@ class Shortage(Enum):
     REGISTERS = "registers"
     ROUTES = "routes"
     INTERVAL = "initiation interval"
+    TIME = "seconds"
 
 
 class DoesNotFit(Exception):
@@ -102,10 +103,20 @@ class Mapping:
         )
 
 
+EFFORTS = {"low": 0.5, "normal": 1.0, "high": 4.0}
+"""What users call an effort."""
+
+
 @dataclass(frozen=True, slots=True)
 class MapOptions:
-    """How hard to try; `seed` makes every choice. `max_interval` 0 means the fabric's."""
+    """How hard to try; `seed` makes every choice.
+
+    `interval` is the only one to try (0: the smallest that succeeds), none is above `max_interval` (0: the
+    fabric's). After `time_limit` seconds (0: any) the best mapping so far is the result.
+    """
 
     seed: int = 1
     effort: float = 1.0
+    interval: int = 0
     max_interval: int = 0
+    time_limit: float = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .anneal import Annealer
 from .bound import match_streams, pack_memories
@@ -16,16 +16,30 @@ MOVES = 700
 HOT, WARM, COLD = 400.0, 200.0, 4.0
 """Temperatures, in hundredths of a cycle: at first, in short intervals and in others, and at the end."""
 
+STEPS = 60
+"""Steps of cooling."""
+
 
 def place(
-    problem: Problem, schedule: Schedule, seed: int, effort: float = 1.0, heat: float = WARM
+    problem: Problem,
+    schedule: Schedule,
+    seed: int,
+    effort: float = 1.0,
+    heat: float = WARM,
+    pulse: Callable[[], None] = lambda: None,
 ) -> Placement:
-    """Anneal from a schedule, first at temperature `heat`. Conflicts may remain: routing negotiates them."""
+    """Anneal from a schedule, first at temperature `heat`. Conflicts may remain: routing negotiates them.
+
+    `pulse` is called again and again, and may raise what ends the work.
+    """
     homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem)
     units = _first_units(problem, schedule, homes)
     annealer = Annealer(problem, schedule.interval, seed, units, schedule.start, homes)
     moves = int(MOVES * effort * problem.nodes)
-    annealer.run(Groups(problem, schedule.interval, annealer), moves, heat, COLD)
+    groups = Groups(problem, schedule.interval, annealer)
+    for step in range(STEPS):
+        pulse()
+        annealer.cool(groups, moves // STEPS + 1, step, STEPS, heat * (COLD / heat) ** (step / (STEPS - 1)))
     unit, start, home = annealer.places()
     return placement_of(problem, schedule.interval, unit, start, home[problem.streams :])
 

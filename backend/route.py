@@ -6,6 +6,7 @@ the prices of the moment are least; that succeeds where routing between fixed pl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .flat import Board, Problem
@@ -54,8 +55,17 @@ FULL = 0.6
 """The part of the registers that values need from which on they are scarce."""
 
 
-def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0) -> Mapping | int:
-    """A mapping near a placement, or how many conflicts there still were when they became no fewer."""
+def route(
+    problem: Problem,
+    placement: Placement,
+    seed: int,
+    effort: float = 1.0,
+    pulse: Callable[[int], None] = lambda _: None,
+) -> Mapping | int:
+    """A mapping near a placement, or how many conflicts there still were when they became no fewer.
+
+    `pulse` is told again and again how many are left, and may raise what ends the work.
+    """
     interval = placement.schedule.interval
     streams = [-1] * problem.streams
     for node in problem.dfg.nodes:
@@ -83,7 +93,7 @@ def route(problem: Problem, placement: Placement, seed: int, effort: float = 1.0
     )
     relocation = Relocation(problem, board, flood, seed)
     negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY)
-    conflicts = negotiation.run(len(problem.source), effort)
+    conflicts = negotiation.run(len(problem.source), effort, pulse)
     return conflicts if conflicts else _mapping_of(problem, ledger, interval, banks)
 
 
@@ -97,13 +107,14 @@ class Negotiation:
     relocation: Relocation
     manner: Manner
 
-    def run(self, all_edges: int, effort: float) -> int:
+    def run(self, all_edges: int, effort: float, pulse: Callable[[int], None]) -> int:
         """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
         best, iteration, manner = 1 << 30, 0, self.manner
         best_iteration, best_work = 0, 0
         while True:
             nodes, edges = self.ledger.survey()
             conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
+            pulse(conflicts)
             if conflicts < best:
                 best, best_iteration, best_work = conflicts, iteration, work
             stale = iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * effort

@@ -12,6 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
+from backend.mapping import EFFORTS
+
 from .diagnostic import MacahError
 from .gcc_flags import VALUED, take_flags
 from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, format_in
@@ -113,7 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
         " (default: in those that may wait for an answer to what they send)",
     )
     add("--no-bubbles", action="store_true", help="in no kernel unless asked for")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
+    add_mapping(parser)
     add(
         "--adpc",
         action="append",
@@ -169,6 +171,28 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def add_mapping(parser: argparse.ArgumentParser) -> None:
+    """The options that the mapper knows."""
+    add = parser.add_argument
+    add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
+    add("--effort", choices=[*EFFORTS], default="normal", help="how hard the mapper tries (default normal)")
+    add(
+        "--time-limit",
+        type=_seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="for mapping a kernel: then the best mapping so far is taken (default: any)",
+    )
+    add("--ii", type=_interval, default=0, metavar="N", help="map at exactly this initiation interval")
+    add("--max-ii", type=_interval, default=0, metavar="N", help="map at no longer initiation interval")
+
+
+def _interval(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 20:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number of cycles")
+    return int(text)
+
+
 def _modes(text: str) -> tuple[str, ...]:
     modes = tuple(text.split(","))
     if len(modes) != 2 or not set(modes) <= set(MODES):
@@ -206,6 +230,8 @@ def parse(argv: Sequence[str]) -> Options:
     action = command if running else "report" if found.report else "emit" if found.emit else "compile"
     if running and (found.report or found.emit or found.output):
         parser.error(f"{command} takes none of --report, --emit and -o")
+    if found.ii and found.max_ii:
+        parser.error("--ii and --max-ii exclude each other")
     if command != "diff-modes" and (found.modes or found.timeout is not None):
         parser.error("--modes and --timeout go with diff-modes")
     if found.report and found.emit:
@@ -243,6 +269,10 @@ def parse(argv: Sequence[str]) -> Options:
         timeout=found.timeout or 0.0,
         arch=found.arch,
         seed=found.seed,
+        effort=found.effort,
+        time_limit=found.time_limit,
+        ii=found.ii,
+        max_ii=found.max_ii,
         unroll=tuple(found.unroll),
         ordered=tuple(found.ordered),
         bubbles=tuple(found.bubbles),
@@ -304,6 +334,7 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
 # Options that take their value as the next word, so that `run` finds the file among the words.
 _VALUED = (
     *("-o", "--mode", "--modes", "--timeout", "--arch", "--unroll", "--seed", "--adpc", "--emit"),
+    *("--effort", "--time-limit", "--ii", "--max-ii"),
     *VALUED,
     *("--dump-after", "--disable", "--save-report", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
 )

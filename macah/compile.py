@@ -10,7 +10,7 @@ from arch.describe import ArchitectureError, load_fabric
 from arch.fabric import Fabric
 from backend.dfg import DFG
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.mapping import DoesNotFit, Mapping, Shortage
 from backend.verilog import Design, emit
 
 from .diagnostic import MacahError, Note, Place
@@ -115,16 +115,15 @@ def _back(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Com
 
 def _mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
     """A mapping; if the kernel has grown too large while it was made faster, of what it was before that."""
-    seed = MapOptions(seed=options.seed)
     try:
-        return front, map_kernel(front.dfg, fabric, seed, stages.say)
+        return front, map_kernel(front.dfg, fabric, options.mapping(), stages.say)
     except DoesNotFit as problem:
         lowered = replace(front.plain, without=front.plain.without | GROWING)
         if problem.shortage in _CROWDED and lowered != front.lowered:
             kernel = optimize(lowered)
             smaller = replace(front, lowered=lowered, kernel=kernel, dfg=build_dfg(kernel, fabric))
             with suppress(DoesNotFit):
-                return smaller, map_kernel(smaller.dfg, fabric, seed, stages.say)
+                return smaller, map_kernel(smaller.dfg, fabric, options.mapping(), stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
 
 
@@ -142,6 +141,12 @@ def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabri
     """The user's view: which resource, how much of it, and which source lines need it."""
     places = dict.fromkeys(w for n in problem.nodes if (w := dfg.nodes[n].where) is not None)
     notes = tuple(Note("needed here", place) for place in list(places)[:4])
+    if problem.shortage is Shortage.TIME:
+        message = f"kernel '{site.name}' is not mapped on {fabric.name}: {problem}"
+        hint = (
+            "allow more with --time-limit, try less with --effort low, or choose a larger array with --arch"
+        )
+        return MacahError(message, site.where, hint=hint, code="does-not-fit")
     return MacahError(
         f"kernel '{site.name}' does not fit on {fabric.name}: {problem}"
         f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from backend.mapping import EFFORTS, MapOptions
+
 from .messages import MessageOptions
 
 
@@ -21,6 +23,10 @@ class Options:
     timeout: float = 0.0  # seconds for each of them; 0: any
     arch: str = "grid8x8"
     seed: int = 1
+    effort: str = "normal"  # of EFFORTS
+    time_limit: float = 0.0  # seconds for mapping a kernel; 0: any
+    ii: int = 0  # exactly this initiation interval; 0: the smallest
+    max_ii: int = 0  # 0: what the architecture has
     unroll: tuple[str, ...] = ()  # FILE:LINE=K, or "none"
     ordered: tuple[str, ...] = ()  # names of kernels, "*" for all
     bubbles: tuple[str, ...] = ()  # the same
@@ -39,3 +45,7 @@ class Options:
     cc: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     messages: MessageOptions = field(default_factory=MessageOptions)
+
+    def mapping(self) -> MapOptions:
+        """What the mapper is told."""
+        return MapOptions(self.seed, EFFORTS[self.effort], self.ii, self.max_ii, self.time_limit)

@@ -13,10 +13,12 @@ from graphs import Builder, fir, layered, matmul, random_graph, sad
 
 import backend
 from arch.describe import load_fabric
+from backend.bound import minimum_interval
 from backend.check import check_mapping
 from backend.dfg import Const, Use
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Shortage
+from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.search import OutOfTime, Search
 from backend.show import show_mapping
 
 SMALL, LARGE = load_fabric("grid4x4"), load_fabric("grid8x8")
@@ -77,6 +79,52 @@ def test_a_limit_that_leaves_no_room_to_route_is_refused() -> None:
     assert caught.value.shortage is Shortage.ROUTES
 
 
+def test_an_interval_that_is_asked_for_is_the_one_that_is_mapped() -> None:
+    assert map_kernel(fir(2), SMALL, MapOptions(interval=5)).interval == 5
+
+
+@pytest.mark.parametrize(("interval", "limit"), [(1, 1), (SMALL.max_interval + 1, SMALL.max_interval)])
+def test_an_interval_that_cannot_be_is_refused(interval: int, limit: int) -> None:
+    with pytest.raises(DoesNotFit) as caught:
+        map_kernel(layered(60, 1), SMALL, MapOptions(interval=interval))
+    assert (caught.value.shortage, caught.value.available) == (Shortage.INTERVAL, limit)
+
+
+def test_the_time_limit_is_named_when_nothing_was_found_in_it() -> None:
+    with pytest.raises(DoesNotFit, match=r"time limit of 0\.001 s") as caught:
+        map_kernel(layered(400, 1), SMALL, MapOptions(time_limit=0.001))
+    assert caught.value.shortage is Shortage.TIME
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, OutOfTime])
+def test_who_cannot_wait_gets_the_best_mapping_so_far(
+    ending: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt, at_bound = Search._attempt, []
+
+    def unlucky(self: Search, interval: int, number: int) -> Mapping | int:
+        if interval > self.bounds.mii:
+            return attempt(self, interval, number)
+        at_bound.append(number)
+        if len(at_bound) > 1:
+            raise ending
+        return 4
+
+    monkeypatch.setattr(Search, "_attempt", unlucky)
+    dfg = fir(8)
+    mapping = map_kernel(dfg, SMALL, MapOptions())
+    check_mapping(mapping)
+    assert mapping.interval > minimum_interval(dfg, SMALL).mii
+
+
+def test_an_interrupt_before_any_mapping_is_passed_on() -> None:
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        map_kernel(fir(2), SMALL, MapOptions(), interrupt)
+
+
 def test_the_text_names_units_slots_and_ways() -> None:
     mapping = map_kernel(fir(2), SMALL, MapOptions())
     text = show_mapping(mapping)
@@ -89,7 +137,7 @@ def test_the_text_names_units_slots_and_ways() -> None:
 def uncompiled() -> Iterator[dict[str, ModuleType]]:
     """The back end again, with its hot modules as plain Python."""
     names = ["reach", "flow", "flood", "relocate", "anneal", "flat", "bound", "schedule", "place", "route"]
-    names += ["check", "mapper"]
+    names += ["check", "search", "mapper"]
     saved = {f"backend.{n}": sys.modules.pop(f"backend.{n}", None) for n in names}
     kept = {n: getattr(backend, n, None) for n in names}
     fresh: dict[str, ModuleType] = {}

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from macah.cli import UsageError, parse
+
 PLAIN = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -435,3 +437,18 @@ def test_progress_on_a_terminal_comes_late_goes_away_and_takes_no_output() -> No
 
 def test_a_fast_compilation_shows_no_progress(total: Path) -> None:
     assert on_a_terminal("--emit", "c", total)[1] == ""
+
+
+def test_what_the_mapper_is_told() -> None:
+    words = ["--effort", "high", "--time-limit", "2.5", "--max-ii", "7", "--seed", "3"]
+    told = parse(["run", *words, "a.macah"]).mapping()
+    assert (told.seed, told.effort, told.interval, told.max_interval, told.time_limit) == (3, 4.0, 0, 7, 2.5)
+    assert parse(["--ii", "4", "a.macah"]).mapping().interval == 4
+
+
+@pytest.mark.parametrize(
+    "words", [["--ii", "0"], ["--ii=-1"], ["--max-ii", "x"], ["--time-limit", "0"], ["--ii=2", "--max-ii=3"]]
+)
+def test_nonsense_about_intervals_is_refused(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        parse([*words, "a.macah"])
