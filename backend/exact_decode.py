@@ -42,7 +42,7 @@ class Decoded:
         encoding, dfg = self.encoding, self.encoding.dfg
         unit = self._units()
         ways = {}
-        for value in sorted(encoding.word):
+        for value in sorted(encoding._uses):
             self.reason[value] = self._reasons(value)
             for consumer, position, distance in encoding._uses[value]:
                 ways[consumer, position] = self._way(value, consumer, position, distance)
@@ -87,13 +87,14 @@ class Decoded:
         found: dict[Spot, Spot | None] = {}
         node, output = value
         site = self.ground.sites[self.site[node]]
-        made = set(site.outlets[self.encoding.dfg.nodes[node].op][output].cells)
-        done = self._done(node)
+        outlet = site.outlets[self.encoding.dfg.nodes[node].op][output]
+        made, done = set(outlet.cells), self._done(node)
         given = self.encoding.domain.given.get(value, frozenset())
         queue: list[Spot] = []
         for spot in true:
             cell, t = spot
-            if cell in made and t - self.ground.cells[cell].delay == done:
+            put = cell in made and t - self.ground.cells[cell].delay == done
+            if put or (cell == outlet.into and t == done):
                 found[spot] = None
                 queue.append(spot)
         assert not given or queue, "a word that is somewhere, and was never made"
@@ -128,12 +129,13 @@ class Decoded:
         word = self.encoding.word[value]
         lost = {s: l for s, l in word.items() if l in self.holds and s not in self.reason[value]}
         outside: list[int] = []
-        feeds = self.encoding._feeds(value)[0]
+        feeds, _, into = self.encoding._feeds(value)
         for cell, t in lost:
             before = t - self.ground.cells[cell].delay
             sources = [(s, before) for s in self.ground.cells[cell].sources]
             outside += [word[s] for s in sources if s in word and s not in lost]
             outside += self.encoding._makers(value, feeds.get(cell, ()), before)
+            outside += self.encoding._makers(value, into.get(cell, ()), t)
         assert lost, "an operand without its word"
         return [[-literal, *outside] for literal in lost.values()]
 
@@ -159,8 +161,10 @@ class Decoded:
     def _route(self, unit: list[int], use: Use, consumer: int, position: int, way: tuple[Spot, ...]) -> Route:
         fabric, value = self.ground.fabric, (use.node, use.output)
         op = self.encoding.dfg.nodes[use.node].op
-        steps = [(fabric.units[unit[use.node]].results[op][use.output], self._done(use.node))]
-        steps += [(self.member[value, spot], spot[1]) for spot in way]
+        first = (fabric.units[unit[use.node]].results[op][use.output], self._done(use.node))
+        steps = [(self.member[value, spot], spot[1]) for spot in way]
+        if steps[:1] != [first]:
+            steps.insert(0, first)
         operand = fabric.units[unit[consumer]].operands[position]
         steps.append((operand, self.start[consumer] + use.distance * self.interval))
         return Route(consumer, position, tuple(steps))

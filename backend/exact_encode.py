@@ -81,7 +81,7 @@ class Encoding:
         self._time()
         self._occupy()
         self._crowd()
-        for value in sorted(self._uses):
+        for value in self._values():
             self._move(value)
         self._share()
 
@@ -264,6 +264,15 @@ class Encoding:
 
     # Words
 
+    def _values(self) -> list[Value]:
+        """What has to be somewhere: what is used, and results that go into registers by themselves."""
+        found = set(self._uses)
+        for node in self.dfg.nodes:
+            for k in range(OPS[node.op].outputs):
+                if any(self.ground.sites[s].outlets[node.op][k].into is not None for s in self.at[node.id]):
+                    found.add((node.id, k))
+        return sorted(found)
+
     def _move(self, value: Value) -> None:
         """Where a word can be, why it is there, and that it is where its readers want it."""
         first, last = self._reach(value)
@@ -273,6 +282,7 @@ class Encoding:
             for t in range(first[cell], last[cell] + 1):
                 word[cell, t] = TRUE if (cell, t) in given else self.out.fresh()
         self.word[value] = word
+        self._leave(value)
         feeds = self._feeds(value)
         for (cell, t), literal in word.items():
             if literal == TRUE:
@@ -281,6 +291,7 @@ class Encoding:
             reasons = [-literal]
             reasons += [word[s, before] for s in self.ground.cells[cell].sources if (s, before) in word]
             reasons += self._makers(value, feeds[0].get(cell, ()), before)
+            reasons += self._makers(value, feeds[2].get(cell, ()), t)
             self.out.some(reasons)
             self._held.setdefault((cell, t % self.interval), []).append(literal)
         self._read(value, feeds[1])
@@ -290,16 +301,31 @@ class Encoding:
         op = self.dfg.nodes[node].op
         return [(s, self.ground.sites[s].outlets[op][output]) for s in self.at[node]]
 
-    def _feeds(self, value: Value) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-        """For each cell, and for each basin, the sites at which the value goes into it when made."""
+    def _leave(self, value: Value) -> None:
+        """Results that go into registers by themselves are there, wherever that may be of use or not."""
+        node, word = value[0], self.word[value]
+        op = self.dfg.nodes[node].op
+        for site, outlet in self._outlets(value):
+            if outlet.into is not None:
+                for t, begun in self.begin[node].items():
+                    spot = outlet.into, t + self.ground.sites[site].latency[op] - 1
+                    if spot not in word:
+                        word[spot] = self.out.fresh()
+                    self.out.add(-self.at[node][site], -begun, word[spot])
+
+    def _feeds(self, value: Value) -> tuple[dict[int, list[int]], ...]:
+        """The sites at which the value, when made, goes into a cell, into a basin, or is in a cell."""
         cells: dict[int, list[int]] = {}
         basins: dict[int, list[int]] = {}
+        into: dict[int, list[int]] = {}
         for site, outlet in self._outlets(value):
+            if outlet.into is not None:
+                into.setdefault(outlet.into, []).append(site)
             for cell in outlet.cells:
                 cells.setdefault(cell, []).append(site)
             for basin in outlet.basins:
                 basins.setdefault(basin, []).append(site)
-        return cells, basins
+        return cells, basins, into
 
     def _makers(self, value: Value, sites: Sequence[int], cycle: int) -> list[int]:
         """Literals for the value being made at one of the sites in a cycle."""
@@ -330,10 +356,11 @@ class Encoding:
         for site, outlet in self._outlets(value):
             made = domain.early[node] + ground.sites[site].latency[op] - 1
             seeds += [(cell, made + ground.cells[cell].delay) for cell in outlet.cells]
+            seeds += [(outlet.into, made)] if outlet.into is not None else []
         seeds += list(domain.given.get(value, ()))
         first = ground.spread(sorted(set(seeds)))
         ends = []
-        for consumer, position, distance in self._uses[value]:
+        for consumer, position, distance in self._uses.get(value, ()):
             end = domain.late[consumer] + distance * self.interval
             basins = {ground.sites[s].basins[position] for s in self.at[consumer]}
             ends += [(cell, -end) for basin in basins for cell in ground.basins[basin]]
@@ -343,7 +370,7 @@ class Encoding:
     def _read(self, value: Value, feeds: dict[int, list[int]]) -> None:
         """At the issue of a reader, the word is in a cell that the operand can select."""
         word, ready = self.word[value], dict[tuple[int, int], int]()
-        for consumer, position, distance in self._uses[value]:
+        for consumer, position, distance in self._uses.get(value, ()):
             for site, place in self.at[consumer].items():
                 basin = self.ground.sites[site].basins[position]
                 for t, begun in self.begin[consumer].items():

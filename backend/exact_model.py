@@ -27,10 +27,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """What reads a result: cells, and basins in the very cycle of the result."""
+    """What reads a result: cells, and basins in the very cycle of the result.
+
+    Or the cell, of one register, in which an operation leaves its result, wanted or not (`into`).
+    """
 
     cells: tuple[int, ...]
     basins: tuple[int, ...]
+    into: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,13 @@ class Ground:
 
     def _join_cells(self) -> None:
         fabric = self.fabric
+        results = {r for unit in fabric.units for outputs in unit.results.values() for r in outputs}
         joined: dict[tuple[object, ...], list[int]] = {}
         for r in fabric.resources:
             if r.kind in (Kind.REGISTER, Kind.WIRE):
                 # All of them select themselves and so each other, or none does.
-                key = (r.kind, r.id in r.sources, frozenset(r.sources), frozenset(fabric.sinks[r.id]))
+                alike = (r.kind, r.id in r.sources, frozenset(r.sources), frozenset(fabric.sinks[r.id]))
+                key = (*alike, r.id if r.id in results else -1)
                 joined.setdefault(key, []).append(r.id)
         for c, members in enumerate(joined.values()):
             self.cell_of.update(dict.fromkeys(members, c))
@@ -119,6 +125,8 @@ class Ground:
             )
 
     def _outlet(self, result: int) -> Outlet:
+        if result in self.cell_of:
+            return Outlet((), (), self.cell_of[result])
         sinks = self.fabric.sinks[result]
         basins = sorted({self.basin_of[r] for r in sinks if r in self.basin_of})
         return Outlet(self._cells(sinks), tuple(basins))
@@ -127,7 +135,7 @@ class Ground:
         """For each result that operations of different latencies share, those (operation, output)."""
         sharing: dict[int, set[tuple[str, int]]] = {}
         for op, results in unit.results.items():
-            for output, result in enumerate(results):
+            for output, result in enumerate(r for r in results if r not in self.cell_of):
                 sharing.setdefault(result, set()).add((op, output))
         return tuple(
             frozenset(ops) for ops in sharing.values() if len({unit.latency[op] for op, _ in ops}) > 1

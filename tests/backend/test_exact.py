@@ -6,6 +6,7 @@ import pytest
 from arch.describe import load_fabric
 from arch.fabric import Fabric
 from backend.check import check_mapping
+from backend.dfg import DFG, Node, Use
 from backend.exact import ProveOptions, Status, minimal, solve
 from backend.exact_encode import Domain
 from backend.exact_model import ground
@@ -16,7 +17,7 @@ from backend.mapping import DoesNotFit, MapOptions, Mapping
 CONFLICTS = 20_000
 
 
-def mapped(dfg: graphs.DFG, fabric: Fabric) -> Mapping | None:
+def mapped(dfg: DFG, fabric: Fabric) -> Mapping | None:
     try:
         return map_kernel(dfg, fabric, MapOptions(effort=0.3))
     except DoesNotFit:
@@ -34,6 +35,19 @@ def test_no_heuristic_interval_is_below_the_proven_minimum(name: str, seed: int)
         check_mapping(certificate.mapping)
         if certificate.proven and found is not None:
             assert found.interval >= certificate.mapping.interval
+
+
+def test_results_that_stay_in_an_output_register() -> None:
+    """A chain and an unread result on 2x2 tiles whose operations overwrite each other's results."""
+    fabric = load_fabric("satmapit:2x2")
+    nodes = [Node(0, "alu_0", ())]
+    nodes += [Node(k, "alu_1", (Use(k - 1),)) for k in range(1, 7)]
+    nodes.append(Node(7, "alu_2", (Use(0), Use(6))))
+    dfg = DFG("chain", tuple(nodes), (), (), (), (), ())
+    certificate = minimal(dfg, fabric)
+    assert certificate.mapping is not None and certificate.proven
+    # Registers are written from the output alone: a word that lives for 7 cycles needs more than 2 slots.
+    assert certificate.mapping.interval == 3 and certificate.slack == 6
 
 
 @pytest.mark.parametrize("seed", range(3))
