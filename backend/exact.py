@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from pysat.solvers import Solver
@@ -22,10 +22,11 @@ from .check import check_mapping
 from .dfg import DFG
 from .exact_clauses import Clauses
 from .exact_decode import Decoded, Loop
-from .exact_encode import Domain, Encoding, whole_domain
+from .exact_encode import Domain, Encoding, TooLarge, whole_domain
 from .exact_model import ground
 from .flat import Problem
-from .mapping import Mapping
+from .mapper import map_kernel
+from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
 
 SOLVER = "cadical195"
 
@@ -36,10 +37,14 @@ PULSE = 2000
 """So many conflicts between looks at the clock."""
 
 SLACK = 4
-"""Cycles of slack, and those of one interval more, where the user names no other."""
+"""Cycles of slack, beside those of one interval, where the user names no other."""
 
 CONFLICTS = 300_000
 """Conflicts for one interval: a minute or so."""
+
+
+FEW, LITTLE, QUICK = 40, 2, 4000
+"""Graphs of up to FEW nodes are first tried with LITTLE slack and QUICK conflicts."""
 
 
 class Status(Enum):
@@ -52,11 +57,14 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The answer for one interval. `slack` None: no schedule of any length can do."""
+    """The answer for one interval: for schedules whose last operation is issued before cycle `horizon`.
+
+    A horizon of None says: for all schedules.
+    """
 
     status: Status
     interval: int
-    slack: int | None
+    horizon: int | None
     mapping: Mapping | None = None
     variables: int = 0
     clauses: int = 0
@@ -78,27 +86,27 @@ class ProveOptions:
 class Certificate:
     """The best mapping known, and whether a smaller interval is impossible.
 
-    `proofs` are the intervals from the bound on that were decided, or not. `proven` with `slack` None: the
-    bound itself is reached; else no schedule up to `slack` cycles longer than the shortest one has a mapping
-    at any smaller interval.
+    `proofs` are the intervals from the bound on that were decided, or not. `proven` with `horizon` None: no
+    schedule at all has a smaller interval; else none does whose operations are all issued within so many
+    cycles.
     """
 
     mapping: Mapping | None
     mii: int
     cause: str
     proven: bool
-    slack: int | None
+    horizon: int | None
     proofs: tuple[Proof, ...]
 
     def text(self) -> str:
         """What is certified, in a sentence."""
         reached = f"II {self.mapping.interval}" if self.mapping else "no mapping found"
-        if self.proven and self.slack is None:
+        if self.proven and self.horizon is None:
             return f"{reached} is minimal: it is the lower bound ({self.cause})"
         if self.proven:
             return (
-                f"{reached} is minimal: from the bound {self.mii} on, no smaller interval has a mapping, for"
-                f" any places and routes and schedules up to {self.slack} cycles longer than the shortest"
+                f"{reached} is minimal: no smaller one has a mapping, wherever operations and words are,"
+                f" if an iteration's operations are issued within {self.horizon} cycles"
             )
         open_ = [str(p.interval) for p in self.proofs if p.status is Status.UNKNOWN]
         return f"{reached} is not proven minimal: undecided within the budget: II {', '.join(open_)}"
@@ -112,7 +120,7 @@ def prove(
     domain = whole_domain(problem, ground(fabric), interval, slack)
     if domain is None:
         return Proof(Status.INFEASIBLE, interval, None)
-    return solve(problem, interval, domain, slack, conflicts, seconds)
+    return solve(problem, interval, domain, conflicts, seconds)
 
 
 def minimal(
@@ -138,29 +146,56 @@ def minimal(
         slack = SLACK + interval if options.slack is None else options.slack
         left = options.seconds - (time.monotonic() - begun)
         if left <= 0:
-            proofs.append(Proof(Status.UNKNOWN, interval, slack))
+            proofs.append(Proof(Status.UNKNOWN, interval, None))
             break
         proof = prove(dfg, fabric, interval, slack, options.conflicts, left)
         proofs.append(proof)
-        report(f"II {interval}: {proof.status.value} ({proof.conflicts} conflicts, {proof.seconds:.1f} s)")
+        report(f"II {interval}: {proof.status.value} ({proof.clauses} clauses, {proof.conflicts} conflicts)")
         if proof.mapping:
             best = proof.mapping
             break
     lower = [p for p in proofs if best is None or p.interval < best.interval]
     proven = best is not None and all(p.status is Status.INFEASIBLE for p in lower)
-    slacks = [p.slack for p in lower if p.slack is not None]
-    return Certificate(best, bounds.mii, bounds.binding, proven, min(slacks, default=None), tuple(proofs))
+    horizons = [p.horizon for p in lower if p.horizon is not None]
+    horizon = min(horizons, default=None) if proven else None
+    return Certificate(best, bounds.mii, bounds.binding, proven, horizon, tuple(proofs))
 
 
-def solve(
-    problem: Problem, interval: int, domain: Domain, slack: int, conflicts: int, seconds: float
-) -> Proof:
-    """Decide a domain. `slack` is only noted in the answer."""
+def certify(
+    dfg: DFG, fabric: Fabric, mapping: MapOptions, options: ProveOptions, report: Callable[[str], None]
+) -> Certificate:
+    """The best that the mapper finds, certified or improved. Raises DoesNotFit as the mapper does.
+
+    Small graphs that map at the bound the solver maps quickest of all.
+    """
+    bounds = minimum_interval(dfg, fabric)
+    if len(dfg.nodes) <= FEW and bounds.mii <= (mapping.max_interval or fabric.max_interval):
+        proof = prove(dfg, fabric, bounds.mii, LITTLE, QUICK)
+        if proof.mapping:
+            return Certificate(proof.mapping, bounds.mii, bounds.binding, True, None, (proof,))
+    try:
+        best = map_kernel(dfg, fabric, mapping, report)
+    except DoesNotFit as problem:
+        if problem.shortage not in (Shortage.ROUTES, Shortage.REGISTERS):
+            raise
+        certificate = minimal(dfg, fabric, None, replace(options, max_interval=mapping.max_interval), report)
+        if certificate.mapping is None:
+            raise
+        return certificate
+    return minimal(dfg, fabric, best, options, report)
+
+
+def solve(problem: Problem, interval: int, domain: Domain, conflicts: int, seconds: float) -> Proof:
+    """Decide a domain."""
     begun = time.monotonic()
+    horizon = max(domain.late, default=-1) + 1
     with Solver(name=SOLVER) as solver:
         solver.solver.configure(SETTINGS)
         clauses = Clauses(solver.add_clause)
-        encoding = Encoding(problem, ground(problem.fabric), interval, domain, clauses)
+        try:
+            encoding = Encoding(problem, ground(problem.fabric), interval, domain, clauses)
+        except TooLarge:
+            return Proof(Status.UNKNOWN, interval, horizon)
         answer, mapping, spent = None, None, 0
         while mapping is None and answer is not False:
             if spent >= conflicts or time.monotonic() - begun > seconds:
@@ -174,7 +209,7 @@ def solve(
         check_mapping(mapping)
     status = Status.FOUND if mapping else Status.INFEASIBLE if answer is False else Status.UNKNOWN
     taken = time.monotonic() - begun
-    return Proof(status, interval, slack, mapping, clauses.top, clauses.count, spent, taken)
+    return Proof(status, interval, horizon, mapping, clauses.top, clauses.count, spent, taken)
 
 
 def _mapping(encoding: Encoding, solver: Solver) -> Mapping | None:

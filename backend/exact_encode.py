@@ -29,6 +29,14 @@ Value = tuple[int, int]
 """A node and which of its outputs."""
 
 
+MOST_WORDS = 500_000
+"""The most variables for words: some ten million clauses."""
+
+
+class TooLarge(Exception):
+    """More clauses than a solver can be given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Domain:
     """The sites and cycles of issue that each node may have.
@@ -78,10 +86,16 @@ class Encoding:
         for consumer, position, use in self.dfg.uses():
             self._uses.setdefault((use.node, use.output), []).append((consumer, position, use.distance))
         self._place()
+        self.reach = {value: self._reach(value) for value in self._values()}
+        words = sum(
+            max(0, b - a + 1) for first, last in self.reach.values() for a, b in zip(first, last, strict=True)
+        )
+        if words > MOST_WORDS:
+            raise TooLarge(words)
         self._time()
         self._occupy()
         self._crowd()
-        for value in self._values():
+        for value in self.reach:
             self._move(value)
         self._share()
 
@@ -275,7 +289,7 @@ class Encoding:
 
     def _move(self, value: Value) -> None:
         """Where a word can be, why it is there, and that it is where its readers want it."""
-        first, last = self._reach(value)
+        first, last = self.reach[value]
         word: dict[tuple[int, int], int] = {}
         given = self.domain.given.get(value, frozenset())
         for cell in range(len(self.ground.cells)):

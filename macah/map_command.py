@@ -46,7 +46,11 @@ MOST_PLACES = 8
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `macahc map` tells. `horizon` says within what the interval is proven to be minimal; 0: at all."""
+    """What `macahc map` tells.
+
+    `horizon`: the interval is proven to be minimal for schedules that issue an iteration's operations within
+    so many cycles; 0: for all.
+    """
 
     mapping: Mapping
     bounds: Bounds
@@ -68,6 +72,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
     add("--effort", choices=tuple(EFFORTS), default="normal", help="how hard to try (default normal)")
     add("--max-ii", type=_count, default=0, metavar="N", help="the longest initiation interval to try")
+    add("--prove", action="store_true", help="prove that no shorter interval is possible, or find one")
+    add(
+        "--slack", type=_count, metavar="N", help="--prove: schedules up to N cycles longer than the shortest"
+    )
     add("-o", dest="output", metavar="MAPPING", help="write the mapping to a file")
     add("--check", metavar="MAPPING", help="check the mapping of a file instead, and run it beside the graph")
     add("-v", "--verbose", action="store_true", help="say what is tried")
@@ -102,7 +110,7 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     stages = Stages(found.verbose)
     try:
         with deep_recursion(), stages.progress():
-            outcome = _map(dfg, fabric, options, stages)
+            outcome = _map(dfg, fabric, options, stages, found.prove, found.slack)
     except DoesNotFit as problem:
         raise _does_not_fit(problem, graph, fabric) from None
     if output is not None:
@@ -146,14 +154,25 @@ def _checked(path: Path, dfg: DFG, fabric: Fabric) -> str:
     )
 
 
-def _map(dfg: DFG, fabric: Fabric, options: MapOptions, stages: Stages) -> Outcome:
+def _map(
+    dfg: DFG, fabric: Fabric, options: MapOptions, stages: Stages, prove: bool, slack: int | None
+) -> Outcome:
     begin = time.perf_counter()
     _refuse_huge(dfg, fabric, options)
     bounds = minimum_interval(dfg, fabric)
-    mapping = map_kernel(dfg, fabric, options, stages.say)
-    proven = mapping.interval == bounds.mii
+    horizon = 0
+    if prove:
+        # Imported here: it loads a solver, which nothing else needs.
+        from backend.exact import ProveOptions, certify
+
+        certificate = certify(dfg, fabric, options, ProveOptions(slack), stages.say)
+        assert certificate.mapping is not None
+        mapping, proven, horizon = certificate.mapping, certificate.proven, certificate.horizon or 0
+    else:
+        mapping = map_kernel(dfg, fabric, options, stages.say)
+        proven = mapping.interval == bounds.mii
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Outcome(mapping, bounds, proven, 0, time.perf_counter() - begin, peak)
+    return Outcome(mapping, bounds, proven, horizon, time.perf_counter() - begin, peak)
 
 
 def _refuse_huge(dfg: DFG, fabric: Fabric, options: MapOptions) -> None:
@@ -202,7 +221,9 @@ def _as_json(outcome: Outcome) -> str:
 
 def _as_text(outcome: Outcome) -> str:
     if outcome.proven:
-        proof = f"minimal within {outcome.horizon} cycles" if outcome.horizon else "minimal"
+        proof = "minimal"
+        if outcome.horizon:
+            proof = f"minimal among schedules that issue all operations within {outcome.horizon} cycles"
     else:
         proof = "not proven to be minimal"
     mapping = outcome.mapping
