@@ -1,4 +1,4 @@
-"""Runs a mapping cycle by cycle on the fabric's registers and wires, as the graph's interpreter must do it.
+"""Runs a mapping cycle by cycle on the fabric's registers and wires; the graph's interpreter must do as much.
 
 Nothing here looks at routes or at the graph's edges: words come from where the configuration's multiplexers
 get them.
