@@ -127,7 +127,7 @@ class Ahead:
                 case Assign(variable, value, where):
                     value = replace_reads(value, now)
                     now.pop(variable, None)
-                    if variable in changing and not isinstance(value, Const):
+                    if variable in changing and not self.is_fixed(value):
                         start = self.predicates.like(variable)
                         before.append(Assign(start, value, where))
                         value = Read(start)
@@ -177,6 +177,10 @@ class Ahead:
                 case _:
                     pass
         return [variable for variable in assigns if variable not in same]
+
+    def is_fixed(self, value: Expr) -> bool:
+        """True for a constant, and for what nobody minds."""
+        return isinstance(value, Const) or self.predicates.is_unspecified(value)
 
     def is_invariant(self, expr: Expr) -> bool:
         """True if the value is the same all through the kernel."""

@@ -12,6 +12,7 @@ becomes, where t is not read afterwards,
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from arch.ops import COMPARISONS
@@ -26,8 +27,12 @@ from macah.walk import bodies, both, is_constant, targets, variables_in, with_gu
 
 def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
     """Remove every `If`; see the module for an example."""
-    converter = _Converter(Predicates(kernel), kernel.body)
-    return replace(kernel, body=converter.body(kernel.body, live_at_end(kernel)))
+    return replace(kernel, body=converted(kernel.body, live_at_end(kernel), Predicates(kernel)))
+
+
+def converted(body: Body, after: Iterable[Variable], predicates: Predicates) -> Body:
+    """A body without `If`; `after` is live after it."""
+    return _Converter(predicates, body).body(body, frozenset(after))
 
 
 class _Converter:

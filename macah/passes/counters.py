@@ -109,39 +109,61 @@ def step_apart(body: Body, counter: Counter, predicates: Predicates) -> Body:
     return (*body[:place], Assign(stepped, value, counter.write.where), *renamed)
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A loop that is told ahead when it ends. `state` is assigned before it.
+
+    `first` and `last` are those statements at the start and the end of its body that look ahead, if its
+    number of iterations is known; `over` is 1 in the last iteration then.
+    """
+
+    state: Body
+    loop: DoWhile
+    first: Body = ()
+    last: Body = ()
+    over: Variable | None = None
+
+
 def count_inner(
-    loop: DoWhile, counter: Counter, facts: frozenset[Expr], predicates: Predicates
-) -> tuple[Body, DoWhile]:
-    """The innermost loop with a counter that is set back by itself, and the state for that."""
+    loop: DoWhile, counter: Counter, facts: frozenset[Expr], predicates: Predicates, ahead: int = AHEAD
+) -> Told:
+    """The innermost loop with a counter that is set back by itself, told `ahead` if its trips are known."""
     body = step_apart(loop.body, counter, predicates)
     variable, bits, where = counter.variable, counter.variable.bits, loop.where
     more = predicates.variable("more", where)
     if counter.trips is None:
-        first = Assign(more, predicates.truth(counting_on(counter, loop.condition, facts)), where)
+        goes_on = Assign(more, predicates.truth(counting_on(counter, loop.condition, facts)), where)
         back = select(Read(more), Apply("add", (Read(variable), counter.step), bits), counter.start)
-        made = (first, *body, Assign(variable, back, where))
-        return (Assign(variable, counter.start),), DoWhile(made, Read(more), loop.guard, where)
-    last = [predicates.variable(f"{variable.name}_last", where) for _ in range(AHEAD + 1)]
-    change = [Variable(f"{variable.name}_change", bits, where) for _ in range(AHEAD + 1)]
+        made: Body = (goes_on, *body, Assign(variable, back, where))
+        return Told((Assign(variable, counter.start),), DoWhile(made, Read(more), loop.guard, where))
+    ends = [predicates.variable(f"{variable.name}_last", where) for _ in range(ahead + 1)]
+    change = [Variable(f"{variable.name}_change", bits, where) for _ in range(ahead + 1)]
     end = counter.trips - 1
     back_by = Const(word(bits, counter.start.value - counter.at(end).value), bits)
-    ends = Apply("eq", (Read(variable), counter.at((end - AHEAD) % counter.trips)))
-    ending = range(end, AHEAD, counter.trips)
+    ending = range(end, ahead, counter.trips)
+    first = (
+        Assign(ends[-1], Apply("eq", (Read(variable), counter.at((end - ahead) % counter.trips))), where),
+        Assign(change[-1], select(Read(ends[-1]), back_by, counter.step), where),
+    )
+    last = (*shift(ends), *shift(change))
     made = (
-        Assign(more, negate(Read(last[0])), where),
-        Assign(last[-1], ends, where),
-        Assign(change[-1], select(Read(last[-1]), back_by, counter.step), where),
+        Assign(more, negate(Read(ends[0])), where),
+        *first,
         *body,
         Assign(variable, Apply("add", (Read(variable), Read(change[0])), bits), where),
-        *shift(last),
-        *shift(change),
+        *last,
     )
     state = (
         Assign(variable, counter.start),
-        *(Assign(v, Const(int(i in ending))) for i, v in enumerate(last[:-1])),
+        *(Assign(v, Const(int(i in ending))) for i, v in enumerate(ends[:-1])),
         *(Assign(v, back_by if i in ending else counter.step) for i, v in enumerate(change[:-1])),
     )
-    return state, DoWhile(made, Read(more), loop.guard, where)
+    return Told(state, DoWhile(made, Read(more), loop.guard, where), first, last, ends[0])
+
+
+def runs_freely(counter: Counter, ahead: int = AHEAD) -> bool:
+    """True if `count_inner`'s chains of a counter that stays at its start become what they were at first."""
+    return counter.trips is not None and counter.trips > ahead + 1
 
 
 def shift(chain: list[Variable]) -> Body:

@@ -42,6 +42,7 @@ from macah.passes.counters import (
     count_outer,
     counting_on,
     find_counter,
+    runs_freely,
     split_sum,
     step_apart,
 )
@@ -67,24 +68,29 @@ _NONE: Live = frozenset()
 
 def flatten_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Make the kernel some constants and one loop of straight-line code; see the module for an example."""
-    captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
-    predicates, invariant = Predicates(kernel), captured - written(kernel.body)
-    in_advance = Ahead(predicates, invariant, arrays_written(kernel.body))
-    tests = EarlyTests(in_advance)
-    builder = Builder(predicates, captured, invariant, tests.certain)
-    early = tests if enabled(kernel, "run_ahead") else None
-    flattener = _Flattener(builder, enabled(kernel, "count_ahead"), early)
     whole = DoWhile(kernel.body, ir.FALSE, where=kernel.where)
+    flattener = Flattener(kernel, Predicates(kernel))
     flat = flattener.flatten(whole, live_at_end(kernel), frozenset(), {}, whole=True)
     return replace(kernel, body=(*flat.state, flat.loop))
 
 
-class _Flattener:
-    def __init__(self, builder: Builder, counts_ahead: bool, early_tests: EarlyTests | None) -> None:
-        self.builder = builder
-        self.early_tests = early_tests
-        self.counts_ahead = counts_ahead
-        self.predicates = builder.predicates
+class Flattener:
+    """Flattens loops of a kernel.
+
+    `free` are statements at the start and the end of flat loops that look ahead, `over` says of the last loop
+    that was told ahead when it ends that it does: where loops take turns, these may run in all turns.
+    """
+
+    def __init__(self, kernel: ir.Kernel, predicates: Predicates) -> None:
+        captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
+        invariant = (captured - written(kernel.body)) | predicates.unspecified
+        tests = EarlyTests(Ahead(predicates, invariant, arrays_written(kernel.body)))
+        self.builder = Builder(predicates, captured, invariant, tests.certain)
+        self.early_tests = tests if enabled(kernel, "run_ahead") else None
+        self.counts_ahead = enabled(kernel, "count_ahead")
+        self.free: list[tuple[Body, Body]] = []
+        self.over: Variable | None = None
+        self.predicates = predicates
 
     def flatten(self, loop: DoWhile, after: Live, facts: Facts, starts: Starts, whole: bool = False) -> Flat:
         """`facts` are predicates that hold wherever the loop runs, `starts` values when it is entered.
@@ -149,8 +155,11 @@ class _Flattener:
         counter = self.counter(loop.body, loop.condition, starts, after) if self.counts_ahead else None
         if counter is None:
             return Flat((), loop, 1)
-        state, loop = count_inner(loop, counter, facts, self.predicates)
-        return Flat(state, loop, counter.trips or 1)
+        told = count_inner(loop, counter, facts, self.predicates)
+        if runs_freely(counter):
+            self.free.append((told.first, told.last))
+            self.over = told.over
+        return Flat(told.state, told.loop, counter.trips or 1)
 
     def counter(self, body: Body, condition: Expr, starts: Starts, after: Live) -> Counter | None:
         """A loop's counter, if the loop's condition depends on nothing else that changes."""
@@ -212,6 +221,7 @@ class _Flattener:
             outer = replace(nest.outer, condition=Read(found.more))
             nest = replace(nest, outer=outer, after=step_apart(nest.after, counter, self.predicates))
             extra = extra.plus(found.state, found.first, found.last, counter.trips or 1)
+            self.free.append((found.first, found.last[1:]))
         if least > AHEAD:
             nest, extra = self.sums(nest, left, extra)
         return self.builder.inside(nest, extra)

@@ -19,6 +19,8 @@ no select. A loop in a branch leaves it, as only one of the branches runs:
     if (c) { S0; do A while (a); S1; } else { T0; do B while (b); T1; }
 
     if (c) S0 else T0;   do { if (c) A else B; } while (c ? a : b);   if (c) S1 else T1;
+
+Nests that run a constant number of times are made flat first (`count_stages`).
 """
 
 from __future__ import annotations
@@ -28,23 +30,27 @@ from dataclasses import dataclass, replace
 from macah import ir
 from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.optional import enabled
+from macah.passes.count_stages import Counted, CountStages
 from macah.passes.independent import independent
 from macah.passes.join_loops import join_loops
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_in_loop, step_back
-from macah.passes.predicate import Predicates, negate, select
+from macah.passes.predicate import Predicates, either, negate, select
 from macah.refusal import Refusal
 from macah.walk import is_constant, statements, targets
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Leave at most one loop directly in each body, and none in branches; see the module for an example."""
-    fuser = _Fuser(Predicates(kernel), enabled(kernel, "join_loops"))
-    return replace(kernel, body=fuser.body(kernel.body, live_at_end(kernel)))
+    predicates = Predicates(kernel)
+    counts = CountStages(kernel, predicates) if enabled(kernel, "count_ahead") else None
+    fuser = _Fuser(predicates, enabled(kernel, "join_loops"), counts)
+    body = fuser.body(kernel.body, live_at_end(kernel))
+    return replace(kernel, body=(*(counts.state if counts else ()), *body))
 
 
 def not_joined(kernel: ir.Kernel) -> list[Refusal]:
     """The loops in sequence that `fuse_loops` does not join, and why."""
-    fuser = _Fuser(Predicates(kernel), enabled(kernel, "join_loops"))
+    fuser = _Fuser(Predicates(kernel), enabled(kernel, "join_loops"), None)
     fuser.body(kernel.body, live_at_end(kernel))
     return fuser.refused
 
@@ -59,10 +65,11 @@ class _Parts:
 
 
 class _Fuser:
-    def __init__(self, predicates: Predicates, joins: bool) -> None:
+    def __init__(self, predicates: Predicates, joins: bool, counts: CountStages | None) -> None:
         self.predicates = predicates
         self.joins = joins
         self.refused: list[Refusal] = []
+        self.counts = counts
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
@@ -92,6 +99,22 @@ class _Fuser:
             case _:
                 raise AssertionError(stmt)
 
+    def counted(self, body: Body, after: Live) -> tuple[Body, dict[int, Counted]]:
+        """A body in which nests that run equally often each time are flat already, and these by identity."""
+        if self.counts is None:
+            return body, {}
+        live, made, found = set(after), list[Stmt](), dict[int, Counted]()
+        for place in reversed(range(len(body))):
+            stmt = body[place]
+            if isinstance(stmt, DoWhile):
+                counted = self.counts.flat(body[:place], stmt, self.counts.live | live)
+                if counted is not None:
+                    stmt = counted.loop
+                    found[id(stmt)] = counted
+            made.append(stmt)
+            step_back(stmt, live)
+        return tuple(reversed(made)), found
+
     # --- Branches
 
     def branches(self, chosen: Expr, then: Body, orelse: Body, stmt: Stmt) -> Body:
@@ -120,36 +143,67 @@ class _Fuser:
 
     def sequence(self, body: Body, after: Live) -> Body:
         """A body whose loops have become one."""
-        setup, stages = _stages(body, after)
-        where = stages[0].loop.where
-        again = self.predicates.variable("again", where)
+        body, found = self.counted(body, after)
+        setup, stages = _stages(body, after | (self.counts.live if self.counts else frozenset()))
+        counted = [found[id(stage.loop)] for stage in stages if id(stage.loop) in found]
         pasts = [self.predicates.variable("past", stage.loop.where) for stage in stages[:-1]]
-        code, run = self.predicates.named(stages[0].loop.guard, "entered", where)
-        setup += (*code, *(Assign(past, ir.FALSE, past.where) for past in pasts))
+        begun = tuple([Assign(past, ir.FALSE, past.where) for past in pasts])
+        if self.counts and len(counted) == len(stages):
+            self.counts.state += begun
+            again, made = self.known_turns(stages, counted, pasts)
+        else:
+            code, run = self.predicates.named(stages[0].loop.guard, "entered", stages[0].loop.where)
+            again, made = self.turns(stages, run, pasts)
+            setup += (*code, *begun)
+        made = (*(s for one in counted for s in one.first), *made, *(s for one in counted for s in one.last))
+        return (*setup, DoWhile(made, again, ir.TRUE, stages[0].loop.where), *stages[-1].then)
+
+    def turns(self, stages: list[_Stage], run: Expr, pasts: list[Variable]) -> tuple[Expr, Body]:
+        """Whether there is another iteration, and an iteration of one loop; `run`: if the first runs."""
+        again = self.predicates.variable("again", stages[0].loop.where)
         arms: list[_Arm] = []
         for place, stage in enumerate(stages):
             if place < len(pasts):
                 code, run = self.turn(stage, run, stages[place + 1].loop, pasts[place])
-                code += (Assign(again, ir.TRUE, where),)
+                code += (Assign(again, ir.TRUE, again.where),)
             else:
                 code = self.iteration(stage.loop, run, again)
             arms.append(_Arm(code, stage))
-        made = self.choice(arms, pasts)
-        return (*setup, DoWhile(made, Read(again), ir.TRUE, where), *stages[-1].then)
+        return Read(again), self.choice(arms, pasts)
 
-    def choice(self, arms: list[_Arm], pasts: list[Variable]) -> Body:
-        """The arm of the first stage that is not over: `pasts` say which ones are, but for the last."""
+    def known_turns(
+        self, stages: list[_Stage], counted: list[Counted], pasts: list[Variable]
+    ) -> tuple[Expr, Body]:
+        """The same if all loops know when they are over. After that, `pasts` are as they were at first."""
+        arms: list[_Arm] = []
+        turns: list[Stmt] = []
+        overs = [Read(loop.over) for loop in counted]
+        for stage, over in zip(stages, overs, strict=True):
+            step = _if(over, stage.then, (), stage.loop) if stage is not stages[-1] else ()
+            arms.append(_Arm((*stage.loop.body, *step), stage))
+        for past, over in zip(pasts, overs, strict=False):
+            changed = select(either(over, overs[-1]), over, Read(past))
+            turns.append(Assign(past, changed, past.where))
+        again = self.predicates.variable("again", stages[0].loop.where)
+        made = self.choice(arms, pasts, tells=False)
+        return Read(again), (*made, *turns, Assign(again, negate(overs[-1]), again.where))
+
+    def choice(self, arms: list[_Arm], pasts: list[Variable], tells: bool = True) -> Body:
+        """The arm of the first stage that is not over: `pasts` say which ones are, but for the last.
+
+        If it `tells`, they are said again in the arms, where they are known.
+        """
         if len(arms) == 1:
             return arms[0].code
         middle = len(arms) // 2
         where = arms[middle].stage.loop.where
         sooner, later = arms[:middle], arms[middle:]
-        # so far and no further: said again because it is known only here
-        ahead = pasts[middle if middle == 1 else middle - 1 :]
+        ahead = pasts[middle if middle == 1 else middle - 1 :] if tells else []
+        done = pasts[:middle] if tells else []
         first = (*(Assign(past, ir.FALSE, past.where) for past in ahead), *_forgotten(later, sooner))
-        second = (*(Assign(past, ir.TRUE, past.where) for past in pasts[:middle]), *_forgotten(sooner, later))
-        first += self.choice(sooner, pasts[: middle - 1])
-        second += self.choice(later, pasts[middle:])
+        second = (*(Assign(past, ir.TRUE, past.where) for past in done), *_forgotten(sooner, later))
+        first += self.choice(sooner, pasts[: middle - 1], tells)
+        second += self.choice(later, pasts[middle:], tells)
         code, chosen = self.predicates.named(Read(pasts[middle - 1]), "turn", where)
         return (*code, *self.branches(chosen, second, first, arms[middle].stage.loop))
 
