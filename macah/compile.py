@@ -16,6 +16,7 @@ from backend.verilog import Design, emit
 from .diagnostic import MacahError, Note, Place
 from .ir import Kernel
 from .lint import lock_step
+from .lint_kernels import MORE_MEMORY
 from .lower import lower
 from .options import Options
 from .passes.pipeline import optimize
@@ -137,6 +138,12 @@ def fabric_of(name: str) -> Fabric:
         raise MacahError(f"architecture '{name}': {error.message}", code="architecture-file") from None
 
 
+_HINTS = {
+    Shortage.INTERVAL: "shorten the chain of operations from one iteration to the next, or split the kernel",
+    Shortage.MEMORIES: MORE_MEMORY,
+}
+
+
 def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabric) -> MacahError:
     """The user's view: which resource, how much of it, and which source lines need it."""
     places = dict.fromkeys(w for n in problem.nodes if (w := dfg.nodes[n].where) is not None)
@@ -152,8 +159,9 @@ def _does_not_fit(problem: DoesNotFit, site: KernelSite, dfg: DFG, fabric: Fabri
         f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)",
         site.where,
         notes,
-        hint="shorten the chain of operations from one iteration to the next, or split the kernel"
-        if problem.shortage is Shortage.INTERVAL
-        else "choose a larger array with --arch, such as grid:16x16, or make the kernel smaller",
+        hint=_HINTS.get(
+            problem.shortage,
+            "choose a larger array with --arch, such as grid:16x16, or make the kernel smaller",
+        ),
         code="does-not-fit",
     )

@@ -16,6 +16,11 @@ from macah.passes.unroll_for import unroll_for
 from macah.todfg import build_dfg
 from macah.walk import arrays_read, arrays_written, statements
 
+MORE_MEMORY = (
+    "stream the data in parts, or describe larger memories in an architecture of your own (--arch FILE)"
+)
+"""An array lies in one memory; a larger grid has more of them, which are as small."""
+
 
 def kernel_warnings(kernels: Sequence[ir.Kernel], fabric: Fabric | None) -> Iterator[Diagnostic]:
     """Those of all kernels; a kernel that a pass refuses has none, as that is an error."""
@@ -47,5 +52,4 @@ def _too_large(kernel: ir.Kernel, fabric: Fabric) -> Iterator[Diagnostic]:
             places = dict.fromkeys(w for n in problem.nodes if (w := dfg.nodes[n].where) is not None)
             notes = tuple(Note("needed here", place) for place in list(places)[:4])
             message = f"kernel '{kernel.name}' will not fit on {fabric.name}: {problem}"
-            hint = "stream the data in parts, or choose a larger array with --arch"
-            yield Diagnostic(message, kernel.where, notes, hint, code="memory-size")
+            yield Diagnostic(message, kernel.where, notes, MORE_MEMORY, code="memory-size")
