@@ -19,7 +19,7 @@ from backend.dfg import DFG, Place
 from backend.foreign import ForeignGraph, GraphError, to_dfg
 from backend.formats import graph_of, read_text
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from backend.mapping_text import MappingFileError, read_mapping, write_mapping
 from backend.run_mapping import WrongRun, compare
 
@@ -34,8 +34,6 @@ USAGE = "macahc map GRAPH --arch NAME [options]"
 
 DESCRIPTION = """Maps a dataflow graph, alone, onto an accelerator. GRAPH is JSON, or a file of
 another mapper: docs/graphs.md describes the forms."""
-
-EFFORTS = {"low": 0.3, "normal": 1.0, "high": 4.0}
 
 ITERATIONS = 20
 """So many iterations of a mapping are run beside its graph."""
@@ -62,16 +60,14 @@ class Outcome:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of `macahc map`."""
-    from .cli import Parser
+    from .cli import Parser, add_mapping
 
     parser = Parser("macahc map", usage=USAGE, description=DESCRIPTION, allow_abbrev=False)
     add = parser.add_argument
     add("graph", metavar="GRAPH")
     add("--arch", metavar="NAME|FILE", default="grid8x8", help="the accelerator (default grid8x8)")
     add("--json", action="store_true", help="the result as one JSON object")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the mapper's random choices (default 1)")
-    add("--effort", choices=tuple(EFFORTS), default="normal", help="how hard to try (default normal)")
-    add("--max-ii", type=_count, default=0, metavar="N", help="the longest initiation interval to try")
+    add_mapping(parser)
     add("--prove", action="store_true", help="prove that no shorter interval is possible, or find one")
     add(
         "--slack", type=_count, metavar="N", help="--prove: schedules up to N cycles longer than the shortest"
@@ -92,7 +88,10 @@ def _count(text: str) -> int:
 
 def map_command(words: Sequence[str], messages: Messages) -> int:
     """Does what the words after `macahc map` ask; the status. Errors: MacahError, OSError."""
-    found = build_parser().parse_args(list(words))
+    parser = build_parser()
+    found = parser.parse_args(list(words))
+    if found.ii and found.max_ii:
+        parser.error("--ii and --max-ii exclude each other")
     messages.options = MessageOptions(found.diagnostics_format)
     fabric = fabric_of(found.arch)
     graph = _read(Path(found.graph))
@@ -106,7 +105,8 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     output = None if found.output is None else Path(found.output)
     if output is not None:
         check_output(output, Path(found.graph))
-    options = MapOptions(seed=found.seed, effort=EFFORTS[found.effort], max_interval=found.max_ii)
+    effort = EFFORTS[found.effort]
+    options = MapOptions(found.seed, effort, found.ii, found.max_ii, found.time_limit)
     stages = Stages(found.verbose)
     try:
         with deep_recursion(), stages.progress():
@@ -177,7 +177,7 @@ def _map(
 
 def _refuse_huge(dfg: DFG, fabric: Fabric, options: MapOptions) -> None:
     """DoesNotFit at once if there are more operations than all units can do, whatever they are."""
-    limit = min(options.max_interval or fabric.max_interval, fabric.max_interval)
+    limit = min(options.interval or options.max_interval or fabric.max_interval, fabric.max_interval)
     needed = -(-len(dfg.nodes) // len(fabric.units))
     if needed > limit:
         raise DoesNotFit(

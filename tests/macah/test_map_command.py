@@ -211,3 +211,18 @@ def test_a_mapping_is_written_and_checked(tmp_path: Path, capsys: pytest.Capture
     Path(mapping).write_text(text.replace(f" {first} ", f" @{int(first[1:]) + 1} ", 1))
     assert "the mapping is wrong" in str(refused(path, "--arch", "grid:4x4", "--check", mapping))
     assert refused(path, "-o", str(tmp_path)).diagnostics[0].code == "cannot-write"
+
+
+def test_an_interval_can_be_asked_for_and_be_proven(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two chains that meet: no odd cycle fits into a bipartite torus without waiting, but moves find a way.
+    path = graph_file(tmp_path, nodes(5), [edge(0, 1), edge(1, 2), edge(3, 4), edge(4, 2), edge(2, 0, 1)])
+    found = {}
+    for words in ((), ("--ii", "6"), ("--prove",), ("--max-ii", "4"), ("--time-limit", "60")):
+        assert run(path, "--arch", "satmapit:2x2", "--json", *words) == 0
+        found[words] = json.loads(capsys.readouterr().out)
+    assert {w: f["ii"] for w, f in found.items() if f["ii"] != 3} == {("--ii", "6"): 6}
+    assert not found["--ii", "6"]["proven"] and "horizon" not in found["--ii", "6"]
+    assert isinstance(refused(path, "--ii", "6", "--max-ii", "7"), UsageError)
+    assert "at least 3" in str(refused(path, "--ii", "2", "--arch", "satmapit:2x2"))
