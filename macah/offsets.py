@@ -79,3 +79,9 @@ class Offsets:
             return Const(offset)
         down = small(offset) - rest  # to a multiple of the unit: what is added to that below the unit is lost
         return base if down <= 0 < down + unit else fold_apply("add", (base, Const(word(32, down))), 32)
+
+    def less(self, expr: Expr, amount: int) -> Expr:
+        """A value minus a constant, as others that differ by a constant have it, too."""
+        base, offset = self.split(expr)
+        down = Const(word(32, offset - amount))
+        return down if base is None else fold_apply("add", (base, down), 32)

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from macah import ir
 from macah.optional import enabled
-from macah.passes.bank_arrays import not_banked
+from macah.passes.bank_plan import not_banked
 from macah.passes.fuse_loops import not_joined
 from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize

@@ -22,7 +22,7 @@ from sim.simulate import SimRun, simulate
 MOST_EXECUTIONS = 6
 MOST_SHUFFLED = 100_000  # operations
 FLOATS = ("float", "double")
-_BANKED = re.compile(r"\((\d+) \* (\d+) \+ (\d+)\)")
+_BANKED = re.compile(r"\((?:(\d+) \* (\d+)|(\d+) / (\d+) \* (\d+) \+ (\d+) % (\d+)) \+ (\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,14 @@ def at(source: str, index: Sequence[object]) -> str:
         source = source.replace(f"{{{number}}}", str(place))
     found = _BANKED.search(source)
     while found:  # an element of a bank is one of the array
-        source = source.replace(found[0], str(int(found[1]) * int(found[2]) + int(found[3])))
+        source = source.replace(found[0], str(_element([int(number or 0) for number in found.groups()])))
         found = _BANKED.search(source)
     return source
+
+
+def _element(numbers: Sequence[int]) -> int:
+    place, count, block_place, block, stride, rest, modulus, first = numbers
+    return place * count + (block_place // block * stride + rest % modulus if block else 0) + first
 
 
 def _loops(source: str, shape: tuple[int, ...]) -> tuple[str, str]:

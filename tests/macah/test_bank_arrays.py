@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from control_kernels import count, i, j, kernel, let, n, op, send, text, x
+from control_kernels import count, i, j, kernel, let, n, op, send, t, text, x, y
 from random_kernels import IN, LIMIT, OUT, TRY, Choices, random_kernel
 from stage_runner import at
 
@@ -15,6 +15,7 @@ from macah import ir
 from macah.check import check_kernel
 from macah.ir import Array, Const, Load, Read
 from macah.passes.bank_arrays import bank_arrays
+from macah.passes.bank_plan import Spread, Survey
 from macah.passes.invert_loops import invert_loops
 from macah.passes.remove_leaves import remove_leaves
 from macah.run import KernelRun, run_kernel
@@ -57,6 +58,18 @@ def places(capture: ir.Capture) -> list[str]:
 
 @pytest.mark.parametrize("first", range(0, 150, 50))
 def test_random_kernels_run_alike(first: int) -> None:
+    run_alike(first)
+
+
+def test_random_kernels_with_blocks_run_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    def best(self: Survey, array: Array, *_: object) -> Spread | None:
+        return None if array.name.endswith("]") else Spread(array, 0, 2, len(array.name) % 2 + 1)
+
+    monkeypatch.setattr(Survey, "best", best)
+    run_alike(200)
+
+
+def run_alike(first: int) -> None:
     spread = 0
     for seed in range(first, first + 50):
         made = random_kernel(seed, Choices(size=25))
@@ -147,3 +160,41 @@ def test_an_index_of_which_less_is_known_costs_selects_and_tests() -> None:
         "A[2n][(n >> 1)] = 5 if ((n & 1) == 0)\n" in found
         and "A[2n+1][(n >> 1)] = 5 if ((n & 1) == 1)" in found
     )
+
+
+BUTTERFLY = (
+    let(x, op("add", i, j)),
+    let(y, op("add", x, 4)),
+    let(t, Load(A, (Read(x),))),
+    ir.Store(A, (Read(x),), Load(A, (Read(y),))),
+    ir.Store(A, (Read(y),), Read(t)),
+)
+
+
+def test_blocks_are_apart_where_neighbours_would_not_be() -> None:
+    a = let(i, op("add", i, 8))
+    body = (let(i, 0), ir.While((), op("slt", i, 16), (*count(j, 4, *BUTTERFLY), a)))
+    found = text(banked(kernel(*body, into=(A,), out=(A,)), TWO_PORTS))
+    place = "(((x >> 3) << 2) + (x & 3))"
+    assert f"t = A[8n+0..3][{place}]" in found
+    assert f"A[8n+4..7][{place}] = t" in found
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "shift"), [(10, 2, 2), (7, 4, 1), (64, 2, 4), (9, 2, 0), (33, 8, 2)]
+)
+def test_every_element_is_in_one_bank(size: int, count: int, shift: int) -> None:
+    array = Array("A", (size,), initial=tuple(range(100, 100 + size)))
+    spread = Spread(array, 0, count, shift)
+    found: list[tuple[str, int]] = []
+    for number in range(spread.bank_of_last + 1):
+        bank = spread.bank(number)
+        source = ir.Capture(bank, f"A[{spread.source(number, '{0}')}]", "int")
+        found += zip(places(source), bank.initial, strict=True)
+        for place in range(size):
+            inside = spread.inside(Const(place))
+            assert isinstance(inside, Const)
+            if spread.bank_of(place) == number:
+                assert spread.which(Const(place)) == Const(number)
+                assert bank.initial[inside.value] == 100 + place
+    assert sorted(found) == sorted((f"A[{place}]", 100 + place) for place in range(size))
