@@ -6,7 +6,7 @@ and the same errors; `to_dfg` then makes a graph for a fabric.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -44,7 +44,7 @@ _CLASSES = {
 CLASS_OF = {name: kind for kind, names in _CLASSES.items() for name in names}
 """The classes of operations by name; all others are `alu`, arithmetic."""
 
-Key = Hashable
+Key = int | str
 Locate = Callable[[str, int], Place]
 """The place of the ("node" or "edge", position) in the file; (“”, 0) is its beginning."""
 
@@ -61,8 +61,13 @@ class GraphError(Exception):
 class ForeignNode:
     """A node under the name that its file gives it."""
 
-    name: str
+    key: Key
     op: str
+
+    @property
+    def name(self) -> str:
+        """The key as text, which tells 1 from '1'."""
+        return repr(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,11 @@ def assemble(
     nodes: Sequence[tuple[Key, str]],
     edges: Sequence[tuple[Key, Key, int, bool]],
     locate: Locate,
+    guessed: Sequence[int] = (),
 ) -> ForeignGraph:
     """The graph of (id, operation) and (source, target, distance, whether only an order), checked.
 
+    `guessed` are the edges whose distances the file does not say.
     Errors: GraphError for no nodes, edges to nowhere, distances out of range, cycles within one iteration.
     """
     if not nodes:
@@ -104,6 +111,9 @@ def assemble(
         if key in position:
             doubtful.append((f"two nodes have the id {key!r}: edges mean the later one", locate("node", k)))
         position[key] = k
+    if guessed:
+        edge = f"{len(guessed)} edges close" if len(guessed) > 1 else "an edge closes"
+        doubtful.append((f"{edge} a cycle: distance 1 is taken", locate("edge", guessed[0])))
     found = []
     for k, (source, target, distance, order) in enumerate(edges):
         for end in (source, target):
@@ -113,10 +123,47 @@ def assemble(
             raise GraphError(f"distance {distance} is not from 0 to {MOST_DISTANCE}", locate("edge", k))
         found.append(ForeignEdge(position[source], position[target], distance, order))
     graph = ForeignGraph(
-        name, tuple(ForeignNode(repr(key), op) for key, op in nodes), tuple(found), locate, tuple(doubtful)
+        name, tuple(ForeignNode(key, op) for key, op in nodes), tuple(found), locate, tuple(doubtful)
     )
     _refuse_cycles(graph)
     return graph
+
+
+def with_back_edges(
+    nodes: Sequence[tuple[Key, str]], edges: Sequence[tuple[Key, Key, int | None, bool]]
+) -> tuple[list[tuple[Key, Key, int, bool]], list[int]]:
+    """Distances for edges without: 1 for those that close a cycle, 0 for others; and which ones close one.
+
+    That is seen in a depth-first search in the order of the file, first from nodes that nothing leads to.
+    """
+    after: dict[Key, list[int]] = {key: [] for key, _ in nodes}
+    reached = set()
+    for k, (source, target, distance, _) in enumerate(edges):
+        if distance is None and source in after and target in after:
+            after[source].append(k)
+            reached.add(target)
+    back: list[int] = []
+    state: dict[Key, int] = {}  # 1: on the way to where the search is; 2: left
+    for key in sorted(after, key=lambda key: key in reached):
+        stack = [(key, iter(after[key]))] if key not in state else []
+        state.setdefault(key, 1)
+        while stack:
+            here, ways = stack[-1]
+            way = next(ways, None)
+            if way is None:
+                state[here] = 2
+                stack.pop()
+            elif state.get(there := edges[way][1]) == 1:
+                back.append(way)
+            elif there not in state:
+                state[there] = 1
+                stack.append((there, iter(after[there])))
+    closing = set(back)
+    found = [
+        (source, target, (k in closing if distance is None else distance) + 0, order)
+        for k, (source, target, distance, order) in enumerate(edges)
+    ]
+    return found, sorted(back)
 
 
 def _refuse_cycles(graph: ForeignGraph) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .dfg import Place
 
@@ -14,6 +14,21 @@ def place_at(file: str, text: str, offset: int) -> Place:
     """The place of an offset: line and column count from 1."""
     line = text.count("\n", 0, offset) + 1
     return Place(file, line, offset - (text.rfind("\n", 0, offset) + 1) + 1)
+
+
+class Lines:
+    """A text in which places are asked for."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text, self.file = text, file
+
+    def place(self, offset: int) -> Place:
+        """The place of an offset."""
+        return place_at(self.file, self.text, offset)
+
+    def locate(self, offsets: dict[str, list[int]]) -> Callable[[str, int], Place]:
+        """A `foreign.Locate` from the offsets of what can be asked for."""
+        return lambda what, position: self.place(offsets[what][position] if what else 0)
 
 
 def json_offset(text: str, path: Sequence[str | int]) -> int:

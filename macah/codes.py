@@ -143,6 +143,6 @@ CODES: dict[str, Code] = {
     "vacated-element": _warning("an element is read that a shift has vacated", "default"),
     "same-memory": _warning("a kernel gets one piece of memory under two names", "default"),
     "memory-size": _warning("a kernel's arrays are too large for the architecture", "default"),
-    "graph-ids": _warning("two nodes of a graph file have the same id", "default"),
+    "graph-guess": _warning("a graph file does not say something, or says it twice", "default"),
     "macah-pragma": _warning("a #pragma macah without effect", "default"),
 }

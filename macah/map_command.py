@@ -17,7 +17,8 @@ from backend.bound import Bounds, minimum_interval
 from backend.check import MappingError, check_mapping
 from backend.dfg import DFG, Place
 from backend.foreign import ForeignGraph, GraphError, to_dfg
-from backend.formats import graph_of, read_text
+from backend.formats import read_graph, read_text
+from backend.graph_json import write_json
 from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from backend.mapping_text import MappingFileError, read_mapping, write_mapping
@@ -74,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("-o", dest="output", metavar="MAPPING", help="write the mapping to a file")
     add("--check", metavar="MAPPING", help="check the mapping of a file instead, and run it beside the graph")
+    add("--write-graph", metavar="FILE", help="write the graph as JSON, whatever form it came in")
     add("-v", "--verbose", action="store_true", help="say what is tried")
     add("--diagnostics-format", choices=FORMATS, default="text", help="form of errors and warnings")
     return parser
@@ -96,9 +98,12 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     fabric = fabric_of(found.arch)
     graph = _read(Path(found.graph))
     messages.show(
-        Diagnostic(text, where, severity="warning", code="graph-ids") for text, where in graph.doubtful
+        Diagnostic(text, where, severity="warning", code="graph-guess") for text, where in graph.doubtful
     )
     dfg = to_dfg(graph, fabric)
+    if found.write_graph is not None:
+        check_output(Path(found.write_graph), Path(found.graph))
+        write_whole(Path(found.write_graph), write_json(graph).encode())
     if found.check is not None:
         sys.stdout.write(_checked(Path(found.check), dfg, fabric))
         return 0
@@ -123,7 +128,7 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
 def _read(path: Path) -> ForeignGraph:
     """The graph of a file."""
     try:
-        return graph_of(*read_text(path))
+        return read_graph(path)
     except GraphError as error:
         raise MacahError(error.message, error.where, code="graph-file") from None
     except OSError as error:
@@ -138,8 +143,7 @@ def _cannot_read(path: Path, error: OSError) -> MacahError:
 def _checked(path: Path, dfg: DFG, fabric: Fabric) -> str:
     """What is said of the mapping of a file that is right."""
     try:
-        text, _ = read_text(path)
-        mapping = read_mapping(text, str(path), dfg, fabric)
+        mapping = read_mapping(read_text(path), str(path), dfg, fabric)
         check_mapping(mapping)
         compare(mapping, ITERATIONS)
     except (GraphError, MappingFileError) as error:
