@@ -49,7 +49,7 @@ class _Reader:
         head = re.match(r"\s*<\?xml[^>]*\?>", text)
         body = text[head.end() :] if head else text
         lines = "\n" * head[0].count("\n") if head else ""
-        spaced = re.sub(r'("[^"<>]*")(?=[A-Za-z_])', r"\1 ", body)
+        spaced = re.sub(r'("[^"<>]*")([A-Za-z_]?)', lambda m: f"{m[1]} {m[2]}" if m[2] else m[1], body)
         try:
             self.parser.Parse(f"<{_ROOT}>{lines}{spaced}</{_ROOT}>".encode(), True)
         except expat.ExpatError as error:
