@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from arch.ops import COMPARISONS, OPS, verilog_condition, verilog_expression
 
 from .configuration import Configuration, Issue
-from .verilog_names import Names
+from .verilog_frame import Signals
 from .verilog_streams import Streams
 from .verilog_values import Values, bit_range, literal
 
 _YES = "1'b1"
-
-
-@dataclass(frozen=True)
-class Signals:
-    """The names of everything but the values: per live-in, live-out and array, in the graph's order."""
-
-    live_ins: tuple[str, ...]
-    live_outs: tuple[str, ...]
-    memories: tuple[str, ...]
-    address_bits: tuple[int, ...]
-
-    @staticmethod
-    def name(configuration: Configuration, names: Names) -> Signals:
-        """Take the names. Arrays are as large as a power of two, so that every address is in them."""
-        dfg = configuration.dfg
-        return Signals(
-            tuple(names.new(f"{name}_in") for name in dfg.live_ins),
-            tuple(names.new(f"{name}_out") for name in dfg.live_outs),
-            tuple(names.new(memory.name) for memory in dfg.memories),
-            tuple(max(1, (memory.words - 1).bit_length()) for memory in dfg.memories),
-        )
 
 
 class Slots:

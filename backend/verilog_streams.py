@@ -34,25 +34,9 @@ class Streams:
                 if stream is not None and issue.op in _NEEDS:
                     self._issues[stream].append((slot, issue))
 
-    def ports(self) -> list[str]:
-        """Port declarations."""
-        lines = []
-        for k, stream in enumerate(self._streams):
-            if stream.sends:
-                lines += [
-                    f"output {'reg ' if self._moves(k) else ''}[31:0] s{k}_tdata, // {stream.name}",
-                    f"output s{k}_tvalid,",
-                    f"input s{k}_tready,",
-                    f"output s{k}_close,",
-                ]
-            else:
-                lines += [
-                    f"input [31:0] s{k}_tdata, // {stream.name}",
-                    f"input s{k}_tvalid,",
-                    f"output s{k}_tready,",
-                    f"input s{k}_ended,",
-                ]
-        return lines
+    def registers(self) -> list[int]:
+        """The streams whose `tdata` a combinational process drives."""
+        return [k for k, stream in enumerate(self._streams) if stream.sends and self._moves(k)]
 
     def _has(self, k: int, signal: str) -> bool:
         return any(_NEEDS[issue.op] == signal for _, issue in self._issues[k])

@@ -8,7 +8,7 @@ from pathlib import Path
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
 from sim.objects import compile_objects
 
-from .compile import Adpc, Compiled
+from .compile import Adpc, Simulated
 from .diagnostic import MacahError
 from .gcc_flags import for_runtime, keeps_columns, notes
 from .messages import Messages
@@ -23,7 +23,7 @@ from .translate_prelude import LANGUAGE
 def build(
     program: Program,
     adpc: Adpc,
-    kernels: Sequence[Compiled],
+    kernels: Sequence[Simulated],
     options: Options,
     stages: Stages,
     messages: Messages,

@@ -22,6 +22,7 @@ from .warn import WarningOptions
 
 EMITS = ("c", "host-c", "ir", "dfg", "map", "verilog")
 MODES = ("c", "dataflow", "mapped")
+MOST_OVERLAP = 64
 
 USAGE = """macahc [options] FILE.macah
        macahc run [options] FILE.macah [ARGS...]
@@ -91,6 +92,12 @@ def build_parser() -> argparse.ArgumentParser:
     add("--modes", type=_modes, metavar="A,B", help="the modes to compare (default c,mapped)")
     add("--timeout", type=_seconds, metavar="SECONDS", help="time for a program to compare (default: any)")
     add("--arch", metavar="NAME|FILE", default="grid8x8", help=arch_help)
+    add(
+        "--overlap",
+        type=_window,
+        metavar="N",
+        help="in mode dataflow, let operators of so many iterations work at the same time (8 without =N)",
+    )
     add(
         "--ordered-streams",
         action="append",
@@ -200,6 +207,13 @@ def _modes(text: str) -> tuple[str, ...]:
     return modes
 
 
+def _window(text: str) -> int:
+    window = int(text) if text.isdecimal() and len(text) < 4 else 0
+    if not 1 <= window <= MOST_OVERLAP:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 to {MOST_OVERLAP}")
+    return window
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
@@ -234,18 +248,20 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("--ii and --max-ii exclude each other")
     if command != "diff-modes" and (found.modes or found.timeout is not None):
         parser.error("--modes and --timeout go with diff-modes")
+    if found.overlap and "dataflow" not in (found.mode, *(found.modes or ())):
+        parser.error("--overlap goes with --mode dataflow")
     if found.report and found.emit:
         parser.error("--report and --emit exclude each other")
     if found.save_report is not None and (found.report or found.emit or command == "diff-modes"):
         parser.error("--save-report goes with making or running a program")
-    if found.save_report is not None and found.mode == "c":
-        parser.error("--save-report is about mapped kernels: leave out --mode c")
+    if found.save_report is not None and found.mode != "mapped":
+        parser.error(f"--save-report is about mapped kernels: leave out --mode {found.mode}")
     if found.save_report == "":
         parser.error("the name after --save-report is empty")
     if found.json and not found.report:
         parser.error("--json goes with --report")
-    if found.report and found.mode == "c":
-        parser.error("--report is about mapped kernels: leave out --mode c")
+    if found.report and found.mode != "mapped":
+        parser.error(f"--report is about mapped kernels: leave out --mode {found.mode}")
     if not found.source:
         parser.error("the name of the program is empty")
     if found.check and found.mode != "c":
@@ -267,6 +283,7 @@ def parse(argv: Sequence[str]) -> Options:
         mode=found.mode,
         modes=found.modes or ("c", "mapped"),
         timeout=found.timeout or 0.0,
+        window=found.overlap or 1,
         arch=found.arch,
         seed=found.seed,
         effort=found.effort,
@@ -306,6 +323,7 @@ _ALONE = {
     "-O": "-O1",
     "-g": "-g2",
     "-W": "-Wextra",
+    "--overlap": "--overlap=8",
     "--ordered-streams": "--ordered-streams=*",
     "--bubbles": "--bubbles=*",
 }

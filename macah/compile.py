@@ -33,15 +33,21 @@ Adpc = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A kernel after each stage."""
+class Simulated:
+    """A kernel in its final form, its graph, and the Verilog that is simulated."""
 
     site: KernelSite
-    lowered: Kernel
     kernel: Kernel
     dfg: DFG
-    mapping: Mapping
     design: Design
+
+
+@dataclass(frozen=True)
+class Compiled(Simulated):
+    """A kernel after each stage, mapped."""
+
+    lowered: Kernel
+    mapping: Mapping
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,7 @@ def _back(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Com
     with stages(f"map {front.site.name}"):
         front, mapping = _mapped(front, fabric, options, stages)
     with stages(f"emit {front.site.name}"):
-        return Compiled(front.site, front.lowered, front.kernel, front.dfg, mapping, emit(mapping))
+        return Compiled(front.site, front.kernel, front.dfg, emit(mapping), front.lowered, mapping)
 
 
 def _mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:

@@ -15,7 +15,8 @@ from backend.show import show_mapping
 from .adpc import given, pseudo_constants
 from .build import build, warning_flags
 from .choose import choose
-from .compile import Adpc, Compiled, compile_kernels, fabric_of, fronts
+from .compile import Adpc, Compiled, Simulated, compile_kernels, fabric_of, fronts
+from .dataflow import dataflow_kernels
 from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
@@ -77,10 +78,6 @@ def _executable(options: Options, mode: str, warn: bool, messages: Messages) -> 
 
 def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
     """Compiles; for `run`, the result is an open file of the executable."""
-    if options.mode == "dataflow":
-        raise MacahError(
-            "mode 'dataflow' is not there yet", hint="use --mode mapped or --mode c", code="usage"
-        )
     _check_passes(options)
     if options.action == "compile" or options.output and str(options.output) != "-":
         check_output(options.output or Path("a.out"), options.source)
@@ -110,17 +107,29 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
             write_output(options, text)
         case action:
             with workspace() as directory:
-                mapped = options.mode != "c"
-                kernels = compile_kernels(program, adpc, options, stages) if mapped else []
-                built = build(program, adpc, kernels, options, stages, messages, directory)
+                simulated, mapped = _simulated(program, adpc, options, stages)
+                built = build(program, adpc, simulated, options, stages, messages, directory)
                 if options.save_report is not None:
                     write_whole(
-                        options.save_report, _report(program, adpc, kernels, options, as_json=True).encode()
+                        options.save_report, _report(program, adpc, mapped, options, as_json=True).encode()
                     )
                 if action == "run":
                     return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
                 write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)
     return None
+
+
+def _simulated(
+    program: Program, adpc: Adpc, options: Options, stages: Stages
+) -> tuple[Sequence[Simulated], Sequence[Compiled]]:
+    """The kernels that run on a simulator, and those of them that are mapped."""
+    match options.mode:
+        case "c":
+            return (), ()
+        case "dataflow":
+            return dataflow_kernels(program, adpc, options, stages), ()
+    mapped = compile_kernels(program, adpc, options, stages)
+    return mapped, mapped
 
 
 def _report(
@@ -199,13 +208,13 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
             return "\n".join(show_kernel(f.kernel) for f in fronts(program, adpc, options, stages))
         case "dfg":
             return "\n".join(show_dfg(f.dfg) for f in fronts(program, adpc, options, stages))
-    compiled = compile_kernels(program, adpc, options, stages)
-    match options.emit:
-        case "host-c":
-            return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in compiled], adpc)
         case "map":
-            return "\n".join(show_mapping(k.mapping) for k in compiled)
-    return "\n".join(k.design.text for k in compiled)
+            return "\n".join(show_mapping(k.mapping) for k in compile_kernels(program, adpc, options, stages))
+    make = dataflow_kernels if options.mode == "dataflow" else compile_kernels
+    kernels = make(program, adpc, options, stages)
+    if options.emit == "host-c":
+        return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels], adpc)
+    return "\n".join(k.design.text for k in kernels)
 
 
 def write_output(options: Options, text: str) -> None:

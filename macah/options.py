@@ -21,6 +21,7 @@ class Options:
     mode: str = "mapped"
     modes: tuple[str, ...] = ("c", "mapped")  # to compare
     timeout: float = 0.0  # seconds for each of them; 0: any
+    window: int = 1  # iterations of a kernel that may overlap in mode dataflow
     arch: str = "grid8x8"
     seed: int = 1
     effort: str = "normal"  # of EFFORTS

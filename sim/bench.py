@@ -13,6 +13,9 @@ BENCH = "macah_bench"
 LIVE_IN, LIVE_OUT, FIRST_MEMORY = 0, 1, 2
 """Regions of the word port."""
 
+MAX_MEMORIES, MAX_WORDS = 256 - FIRST_MEMORY, 1 << 24
+"""What the word port can address."""
+
 
 class DesignLike(Protocol):
     """What the simulation needs of a `backend.verilog.Design`: its text, top module and graph."""

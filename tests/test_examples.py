@@ -38,6 +38,21 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize(
+    "overlap",
+    [pytest.param((), id="apart"), pytest.param(("--overlap",), id="overlap", marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("name", CASES)
+def test_an_example_prints_the_same_as_dataflow(name: str, overlap: tuple[str, ...], tmp_path: Path) -> None:
+    arguments, stdin = CASES[name]
+    source = EXAMPLES / f"{name}.macah"
+    expected = output("--mode", "c", source, *arguments, stdin=stdin, cwd=tmp_path)
+    files = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    options = ("--mode", "dataflow", *overlap)
+    assert output(*options, source, *arguments, stdin=stdin, cwd=tmp_path) == expected
+    assert files == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+
 @pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", CASES)
@@ -104,6 +119,11 @@ def test_sad_finds_the_best_vectors(arch: str) -> None:
     source = EXAMPLES / "sad.macah"
     assert output("--mode", "c", source, *FRAMES).decode() == expected
     assert output("--arch", arch, source, *FRAMES).decode() == expected
+
+
+@pytest.mark.slow
+def test_sad_finds_the_best_vectors_as_dataflow() -> None:
+    assert output("--mode", "dataflow", EXAMPLES / "sad.macah", *FRAMES).decode() == best_vectors(*FRAMES)
 
 
 @pytest.mark.slow

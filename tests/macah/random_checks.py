@@ -18,6 +18,8 @@ from backend.dfg import DFG
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions
 from backend.run_dfg import GraphLimitExceeded
+from backend.verilog import emit
+from backend.verilog_dataflow import emit_dataflow
 from macah import ir
 from macah.diagnostic import MacahError
 from macah.lower import lower
@@ -89,8 +91,11 @@ def _stages(
     yield f"{name} graph", partial(check_graph, kernel, dfg)
     yield f"{name} graph out of order", partial(_check_shuffled, kernel, dfg)
     if fabric is not None:
-        mapping = map_kernel(dfg, fabric, MapOptions())
-        yield f"{name} mapped", partial(check_graph, kernel, dfg, mapping=mapping)
+        for window in (1, 2 + len(dfg.nodes) % 7):
+            circuit = emit_dataflow(dfg, fabric.latency, window)
+            yield f"{name} dataflow {window}", partial(check_graph, kernel, dfg, design=circuit)
+        design = emit(map_kernel(dfg, fabric, MapOptions()))
+        yield f"{name} mapped", partial(check_graph, kernel, dfg, design=design)
 
 
 def _check_shuffled(kernel: ir.Kernel, dfg: DFG, execution: Execution) -> None:

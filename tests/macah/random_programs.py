@@ -1,7 +1,8 @@
 """Compares many random programs, each with a seed of its own; `tools/random-programs` runs it.
 
 `--every-pass` also interprets between passes (else only the lowered kernel, the last pass and the graph),
-`--sanitize` has gcc hold the programs themselves to C's rules, `--hardware` simulates them mapped,
+`--sanitize` has gcc hold the programs themselves to C's rules, `--hardware` simulates them as dataflow
+circuits, without and with overlapping iterations, and mapped,
 `--mode-c` compares the translated C as well. `--disable` leaves optimisations out, by name, or with `some` a
 random choice of them for each program.
 """

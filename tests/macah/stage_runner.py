@@ -11,9 +11,8 @@ from random import Random
 from out_of_order import run_out_of_order
 
 from backend.dfg import DFG, Word
-from backend.mapping import Mapping
 from backend.run_dfg import DFGRun, run_dfg
-from backend.verilog import emit
+from backend.verilog_frame import Design
 from macah import ir
 from macah.run import run_kernel
 from macah.todfg import host_names
@@ -244,10 +243,10 @@ def check_graph(
     kernel: ir.Kernel,
     dfg: DFG,
     execution: Execution,
-    mapping: Mapping | None = None,
+    design: Design | None = None,
     shuffled: bool = False,
 ) -> None:
-    """Runs the graph in its interpreter, or mapped, in simulation. Errors: Differs, GraphLimitExceeded.
+    """Runs the graph in its interpreter, or a design made of it. Errors: Differs, GraphLimitExceeded.
 
     `shuffled`: its operations are executed in another order that its orders allow.
     """
@@ -277,12 +276,11 @@ def check_graph(
     ran: DFGRun | SimRun
     if shuffled:
         ran = run_out_of_order(dfg, 0, live_ins, inputs, memories, MOST_SHUFFLED // len(dfg.nodes))
-    elif mapping is None:
+    elif design is None:
         ran = run_dfg(dfg, live_ins, inputs, memories, late=_lateness(kernel))
     else:
         closed = [s for s in inputs if execution.before.queues[source(dfg.streams[s].name)].closed]
         jitter = 1 if kernel.bubbles else None
-        design = emit(mapping)
         ran = simulate(design, live_ins, inputs, memories, closed=closed, jitter=jitter, limit=2_000_000)
     for index, name in enumerate(dfg.live_outs):
         compare(capture(name), [ran.live_outs[index]], execution)

@@ -172,7 +172,6 @@ BAD = {
     "type": ("int f(void) { kernel { x = 1; } return 0; }\n", (), "bad.macah:1:24: error: 'x' undeclared"),
     "unsupported": ("int f(float y) { kernel { y = y * 2; } return 0; }\n", (), "floating point"),
     "architecture": ("int main(void) { return 0; }\n", ("--arch", "torus9"), "no such architecture"),
-    "mode": ("int main(void) { return 0; }\n", ("--mode", "dataflow"), "not there yet"),
     "too large": (TOO_LARGE, (), "does not fit"),
     "host code": ("int main(void) { return nothing; }\n", (), "nothing"),
 }

@@ -33,6 +33,21 @@ int main(void)
     assert run("-DNDEBUG", program) == (0, "20", "")
 
 
+DATAFLOW = ("nonblocking", "packets", "structs")
+OVERLAP = [pytest.param((), id="apart"), pytest.param(("--overlap",), id="overlap", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("overlap", OVERLAP)
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(p, marks=() if p.stem in DATAFLOW else pytest.mark.slow, id=p.stem) for p in PROGRAMS],
+)
+def test_a_program_prints_the_same_as_dataflow(program: Path, overlap: tuple[str, ...]) -> None:
+    expected = run("--mode", "c", "-w", program)
+    assert expected[0] == 0, expected[2]
+    assert run("--mode", "dataflow", "-w", *overlap, program) == expected
+
+
 @pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_a_program_prints_the_same_mapped_as_in_c(program: Path, arch: str) -> None:
