@@ -22,7 +22,7 @@ from macah.diagnostic import MacahError
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import KernelSite, Program
-from macah.show import show_kernel
+from macah.show import show_with_sizes
 from macah.todfg import build_dfg
 
 # Of what the arithmetic units can do in an interval, the share that may be used: routing needs some too.
@@ -36,6 +36,7 @@ class _Cost:
     """A kernel with certain values: its bound, its use of the units, and what tells it from others."""
 
     interval: int
+    operations: int
     crowded: bool
     text: str
 
@@ -91,7 +92,7 @@ class _Chooser:
         """None if the kernel is in error, or too large for any interval."""
         try:
             kernel = lower(self.program, site, values)
-            text = show_kernel(kernel)
+            text = show_with_sizes(kernel)
             if text not in self._known:
                 self._known[text] = self._measured(kernel, text)
             return self._known[text]
@@ -104,7 +105,7 @@ class _Chooser:
             interval = minimum_interval(dfg, self.fabric).mii
         except (MacahError, DoesNotFit):
             return None
-        return _Cost(interval, self._crowded(dfg, interval), text)
+        return _Cost(interval, len(dfg.nodes), self._crowded(dfg, interval), text)
 
     def _crowded(self, dfg: DFG, interval: int) -> bool:
         return len(dfg.nodes) > _SHARE * interval * len(self.fabric.units_for("add"))
@@ -115,6 +116,8 @@ def _no_worse(costs: list[_Cost | None], base: list[_Cost | None]) -> bool:
     for cost, before in zip(costs, base, strict=True):
         if cost is before or before is None:
             continue
-        if cost is None or cost.interval > before.interval or cost.crowded:
+        if cost is None or cost.interval > before.interval:
+            return False
+        if cost.crowded and cost.operations > before.operations:
             return False
     return True

@@ -16,6 +16,7 @@ OPTIONAL = {
     "bank_arrays": "arrays whose memory has too few ports are spread over several",
     "complete_stores": "conditional stores over known values happen always, with the value chosen",
     "copies": "tables that are only read are in several memories, where their ports bind",
+    "chosen_loads": "one load from a chosen address instead of a choice of two, where ports bind",
     "forward": "values on their way to memory are handed on to loads that would wait for them",
     "find_sites": "accesses to memory keep an order only where they can meet",
     "count_ahead": "counters and sums of nests are known an iteration ahead",

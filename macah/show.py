@@ -35,6 +35,13 @@ def show_kernel(kernel: ir.Kernel) -> str:
     return _Shower().kernel(kernel)
 
 
+def show_with_sizes(kernel: ir.Kernel) -> str:
+    """All that tells a kernel from others: local arrays are not declared in its text, so they follow it."""
+    shower = _Shower()
+    text = shower.kernel(kernel)
+    return text + "".join(f"{shower.declaration(a)}\n" for a in shower.keep if isinstance(a, Array))
+
+
 def show_body(body: Body) -> str:
     """Some statements alone."""
     return "".join(line + "\n" for line in _Shower().body(body, ""))

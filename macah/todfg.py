@@ -18,6 +18,7 @@ from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPo
 from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
+from macah.chosen_loads import with_chosen_loads
 from macah.compact import compacted, live_ins_of, positions
 from macah.congruence import congruent
 from macah.copies import with_copies
@@ -42,7 +43,9 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
     capacity = capacity_of(fabric)
     build = partial(graph_of, capacity=capacity)
     dfg = forwarded(kernel, build, capacity) if enabled(kernel, "forward") else build(kernel)
-    return with_copies(kernel, dfg, fabric) if fabric is not None else dfg
+    if fabric is None:
+        return dfg
+    return with_chosen_loads(kernel, with_copies(kernel, dfg, fabric), fabric)
 
 
 def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:

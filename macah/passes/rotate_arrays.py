@@ -1,6 +1,6 @@
 """Replaces shifts of arrays in memory by a base that rotates: nothing moves.
 
-a shift n                       a_base = (a_base - n) & 7
+a shift n                       a_base = a_base - n
 x = a[i]              ->        x = a[(i + a_base) & 7]          for a[^8^]
 """
 
@@ -148,11 +148,12 @@ def _turn(stmt: ir.Shift, ring: _Ring) -> Iterator[Stmt]:
 
 def _turned(base: Expr, amount: Expr, extent: int) -> Expr:
     """The base after a shift: what was at i is at i + amount now."""
+    if extent & (extent - 1) == 0:
+        # Whoever uses the base brings the place into the ring: that need not be on its recurrence, too.
+        return fold_apply("sub", (base, _word(amount)), 32)
     if isinstance(amount, Const):
         step = -signed(amount.bits, amount.value) % extent
         return _wrap(fold_apply("add", (base, Const(step)), 32), extent)
-    if extent & (extent - 1) == 0:
-        return _wrap(fold_apply("sub", (base, _word(amount)), 32), extent)
     rest = Apply("srem", (amount, Const(extent, amount.bits)), amount.bits)
     turned = fold_apply("sub", (base, _word(rest)), 32)
     negative = fold_apply("slt", (turned, Const(0)), 32)

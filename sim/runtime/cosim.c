@@ -74,6 +74,8 @@ static void give_back(unsigned k, struct macah_simulator *simulator) {
   pools[k].entries++;
   pools[k].cycles += simulator->execution->cycles;
   pools[k].stalls += simulator->execution->stalls;
+  __atomic_fetch_add(&macah_spent_cycles, simulator->execution->cycles, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&macah_spent_stalls, simulator->execution->stalls, __ATOMIC_RELAXED);
   simulator->next = pools[k].idle;
   pools[k].idle = simulator;
   pthread_mutex_unlock(&lock);

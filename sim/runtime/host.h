@@ -13,6 +13,9 @@ struct macah_place {
   const char *text;
 };
 
+/* What kernels in simulators have taken so far; for `macah_cycles` and `macah_stalls`. */
+extern uint64_t macah_spent_cycles, macah_spent_stalls;
+
 enum { MACAH_USERS = 4 };
 
 /* What only the host knows of a stream. `users` are the latest threads at its sending and its receiving end. */

@@ -113,6 +113,10 @@ int macah_ended(void *stream);
 int macah_empty(void *stream);
 int macah_full(void *stream);
 
+/* The cycles, and among them the stalled ones, of all kernels that simulators have finished so far. */
+unsigned long long macah_cycles(void);
+unsigned long long macah_stalls(void);
+
 /* What the statements come to where the fast way below is closed. `text` is the stream as the program has it. */
 /* Wait while the stream is full. */
 MACAH_COLD void macah_stream_send(macah_stream *, const void *element, const char *file, int line, const char *text);

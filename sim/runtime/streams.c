@@ -187,3 +187,9 @@ int macah_full(void *stream) {
   macah_check(stream, "pstream_full");
   return macah_is_full(stream);
 }
+
+uint64_t macah_spent_cycles, macah_spent_stalls;
+
+unsigned long long macah_cycles(void) { return __atomic_load_n(&macah_spent_cycles, __ATOMIC_RELAXED); }
+
+unsigned long long macah_stalls(void) { return __atomic_load_n(&macah_spent_stalls, __ATOMIC_RELAXED); }

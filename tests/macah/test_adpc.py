@@ -115,3 +115,18 @@ def test_the_report_lists_them() -> None:
         "minimum": 1,
         "maximum": 64,
     }
+
+
+def test_a_constant_that_only_sizes_an_array_grows_up_to_what_a_memory_holds() -> None:
+    words = chosen(
+        """enum { LOG = ADPC(2, 20) };
+        int f(int n) {
+          int sum = 0;
+          kernel {
+            int a[^1 << LOG^];
+            for (int i = 0; i < n; i++) { a >>= 1; a[0] = i; sum += a[i & 3]; }
+          }
+          return sum;
+        }"""
+    )
+    assert words == {"LOG": 11}

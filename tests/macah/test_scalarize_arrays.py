@@ -128,7 +128,7 @@ def ring(extent, amount, *more, out=True):
 def test_a_shift_by_a_constant_moves_a_base():
     _, shifted = ring(8, Const(1), out=False)
     assert show_body(rotate_arrays(shifted).body) == (
-        "a_base = 0\na_base = ((a_base + 7) & 7)\nx = a[((a_base + i) & 7)]\n"
+        "a_base = 0\na_base = (a_base + -1)\nx = a[((a_base + i) & 7)]\n"
     )
 
 
