@@ -1,4 +1,4 @@
-"""Chooses between addresses instead of what is loaded from them, where the ports of a memory limit the interval.
+"""Chooses an address instead of what is loaded, where the ports of a memory limit the interval.
 
     x = c ? a[i] : a[j];      ->      x = a[c ? i : j];
 
@@ -74,7 +74,7 @@ def _pairs(dfg: DFG) -> Iterator[tuple[int, int, int]]:
 
 
 def _without(dfg: DFG, nodes: list[Node], instead: dict[int, int]) -> DFG:
-    """The graph of these nodes without loads that nothing uses; orders are those of the loads `instead` of them."""
+    """The graph of these nodes, without loads that nothing uses; their orders are those of what is `instead`."""
     gone = {old for old in instead if nodes[old].op == "load"}
     numbers = {node.id: n for n, node in enumerate(node for node in nodes if node.id not in gone)}
 
