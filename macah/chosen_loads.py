@@ -74,7 +74,7 @@ def _pairs(dfg: DFG) -> Iterator[tuple[int, int, int]]:
 
 
 def _without(dfg: DFG, nodes: list[Node], instead: dict[int, int]) -> DFG:
-    """The graph of these nodes, without loads that nothing uses; their orders are those of what is `instead`."""
+    """The graph of these nodes without unused loads, whose orders are those of what is `instead`."""
     gone = {old for old in instead if nodes[old].op == "load"}
     numbers = {node.id: n for n, node in enumerate(node for node in nodes if node.id not in gone)}
 
