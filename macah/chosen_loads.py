@@ -43,7 +43,7 @@ def _chosen(dfg: DFG, most: int) -> DFG:
     nodes, instead = list(dfg.nodes), dict[int, int]()
     for select, one, other in _pairs(dfg):
         memory = dfg.nodes[one].memory
-        if accesses[memory] > most:
+        if memory is not None and accesses[memory] > most:
             accesses[memory] -= 1
             condition = dfg.nodes[select].operands[0]
             places = (dfg.nodes[one].operands[0], dfg.nodes[other].operands[0])
