@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from backend.dfg import Const, Place, Use
+from macah.clip import clipped
 from macah.divide import Builder, remainder, signed_quotient, unsigned_quotient
-from macah.graph import Draft, Graph, Value
+from macah.graph import Before, Draft, Graph, Value
 from macah.ranges import HALF, WORD, Range
 from macah.ranges_of import COMPARE, EXTENSIONS
 from macah.rewrite import Loop, Rebuilt, Rules, rebuilt
@@ -58,6 +59,8 @@ class _Rules(Rules):
     def _related(self, new: Rebuilt, do: Do, draft: Draft) -> Value | None:
         """What depends on how the operands are made."""
         match draft.op, draft.operands:
+            case "select", (Use(), Use(x), Before() as kept):
+                return clipped(self.widths, new, do, draft.operands[0], Use(x), kept)
             case "select", (Use(c), Use(x), Use(y)):
                 made = [self.widths.drafts[node] for node in (c, x, y)]
                 return self._difference(new, do, *made)

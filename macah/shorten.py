@@ -27,9 +27,10 @@ from macah.shorten_time import Times
 MOST_NODES = 4000
 """Larger graphs are left as they are."""
 
-MOST_DRAFTS = 6000
+MOST_DRAFTS = 12000
 MOST_NEW = 1000
-"""So many ways to make values are looked at in all, and for one interval."""
+MOST_NEW_EACH = 80
+"""So many ways to make values are looked at in all, for an interval, and then for each node on a cycle."""
 
 MOST_WAYS = 12
 """So many are kept for one value."""
@@ -136,6 +137,7 @@ class _Search:
         self.times = Times(self.choices, order_arcs(dfg, self.drafts))
         self.roots = [self.drafts[node] for node in members]
         self.repeated = [self.drafts[node] for node in _after_cycles(dfg)]
+        self.more = MOST_NEW + MOST_NEW_EACH * len(self.roots)
         self.most = 0  # drafts
         self.tried: set[tuple[int, int, int]] = set()
         self.offers: dict[int, list[Value]] = {}  # values found for a class, not taken as ways of it yet
@@ -143,7 +145,7 @@ class _Search:
     def feasible(self, interval: int) -> bool:
         times = self.times
         times.begin(interval, self.repeated)
-        self.most = min(len(self.choices.graph.drafts) + MOST_NEW, MOST_DRAFTS)
+        self.most = min(len(self.choices.graph.drafts) + self.more, MOST_DRAFTS)
         order = times.order(self.roots)
         idle = 0
         while idle < PATIENCE:

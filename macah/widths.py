@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping
 
 from arch.ops import OPS
@@ -22,7 +23,8 @@ from macah.rewrite import Loop
 
 _DEPTH = 3  # how far a condition is followed into what a value is made from
 _LITERALS = 8  # so many parts of a condition are looked at
-_ROUNDS = 24  # after so many, what still grows may be anything
+_STEPS = 16  # what grows more often may be anything
+_ROUNDS = 100  # after so many, what still grows may be anything
 _INVERSE = {"eq": "ne", "ne": "eq", "slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 
 Facts = dict[Value, Range]
@@ -39,6 +41,7 @@ class Widths:
         self.variables = _in_order(variables, loop.final)
         self.ranges: dict[int, Range] = {}
         self.before: dict[Variable, Range] = {v: self._initial(v) for v in self.variables}
+        self.steps = Counter[Variable]()  # how often they have grown
         # What is computed from a value: its users, and choices whose conditions are followed as far as that.
         self.users: dict[Value, dict[int, None]] = {}
         self.reader: int | None = None
@@ -74,21 +77,23 @@ class Widths:
         """From the initial values, until no more values come round."""
         for number in self.live:
             self.ranges[number] = self._computed(number)
-        limits = self._limits()
-        for turn in range(_ROUNDS):
-            if not self._grown(turn < 2, limits):
-                return
-        self.before |= {v: ALL for v in self.variables if v != self.loop.alive}
-        self._update([Before(v) for v in self.variables])
+        limits, turn = self._limits(), 0
+        while self._grown(turn, limits):
+            turn += 1
 
-    def _grown(self, slowly: bool, limits: tuple[list[int], list[int]]) -> bool:
+    def _grown(self, turn: int, limits: tuple[list[int], list[int]]) -> bool:
         """One more iteration of the loop; returns whether that gave new values."""
         facts, changed = self._goes_on(), False
         for variable in self.variables:
             old, new = self.before[variable], self._returning(variable, facts)
             if not new.within(old):
                 wider = old | new
-                self.before[variable] = wider if slowly else _widened(old, wider, *limits)
+                self.steps[variable] += 1
+                if turn >= _ROUNDS or self.steps[variable] > _STEPS:
+                    wider = ALL
+                elif turn > 1:
+                    wider = _widened(old, wider, *limits)
+                self.before[variable] = wider
                 self._update([Before(variable)])
                 changed = True
         return changed
