@@ -66,14 +66,18 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
         rows, columns = size
     links = _read_links(root.take_table("links"))
     tables = root.take_tables("layer")
-    layers = tuple(_read_layer(table) for table in tables)
+    # One memory, with every unit as a port that does `mem`.
+    memory = root.take_table("memory")
+    words = memory.take_int("words", 1, 1 << 24) if memory.values else 0
+    memory.close()
+    layers = tuple(_read_layer(table, words > 0) for table in tables)
     root.close()
     if not layers:
         raise root.error("no [[layer]]: the tiles are empty")
     for index, (table, layer) in enumerate(zip(tables, layers, strict=True)):
         if layer.name in [earlier.name for earlier in layers[:index]]:
             raise table.error(f"two layers have the name '{layer.name}'", "name")
-    return Description(name, width, max_interval, rows, columns, layers, links)
+    return Description(name, width, max_interval, rows, columns, layers, links, words)
 
 
 def _read_links(table: Table) -> Links:
@@ -100,7 +104,7 @@ def _read_links(table: Table) -> Links:
     return Links(table, found, wrap, held, crossbar)
 
 
-def _read_layer(table: Table) -> Layer:
+def _read_layer(table: Table, shared: bool) -> Layer:
     name = table.take_name("name")
     where = table.take_table("where")
     every = where.take_int("every_row", 1, LARGEST, 1), where.take_int("every_column", 1, LARGEST, 1)
@@ -109,7 +113,7 @@ def _read_layer(table: Table) -> Layer:
     checkerboard, border = where.take_bool("checkerboard"), where.take_bool("border")
     where.close()
     registers = table.take_int("registers", 0, 64, 0)
-    units = tuple(_read_unit(unit) for unit in table.take_tables("unit"))
+    units = tuple(_read_unit(unit, shared) for unit in table.take_tables("unit"))
     memory = _read_memory(table.take_table("memory")) if "memory" in table.values else None
     table.known.append("memory")
     table.close()
@@ -127,7 +131,7 @@ def _read_memory(table: Table) -> tuple[int, tuple[UnitKind, ...]]:
     return words, tuple(UnitKind(f"mem{port}", 3, groups) for port in range(ports))
 
 
-def _read_unit(table: Table) -> UnitKind:
+def _read_unit(table: Table, shared: bool) -> UnitKind:
     """`does` maps a class of operations, or one operation, to its latency; each entry has its own results."""
     name = table.take_name("name")
     operands = table.take_int("operands", 1, MOST_INPUTS)
@@ -139,8 +143,11 @@ def _read_unit(table: Table) -> UnitKind:
         if not members:
             raise does.error(f"'{key}' is neither an operation nor a class of them", key)
         for op in members:
-            if OPS[op].latency_class == "mem":
-                raise does.error(f"'{op}' belongs to a memory: give the layer a [layer.memory]", key)
+            if OPS[op].latency_class == "mem" and not shared:
+                raise does.error(
+                    f"'{op}' belongs to a memory: give the layer a [layer.memory], or the file a [memory]",
+                    key,
+                )
             if OPS[op].arity > operands:
                 raise does.error(f"'{op}' has {OPS[op].arity} operands, unit '{name}' has {operands}", key)
             if any(op in group for group in groups.values()):

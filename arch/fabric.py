@@ -13,6 +13,7 @@ cycle t can feed, through one register, another one issued in cycle t + 1.
 
 An operation can also leave its result in a REGISTER: it is there in cycle t + L - 1, whether anything reads
 it or not, and what the register held or would have selected is gone. The cycle of entering it counts in L.
+Operations without a value can have such a result, too: then the register holds nothing.
 """
 
 from __future__ import annotations

@@ -83,6 +83,7 @@ class Description:
     columns: int
     layers: tuple[Layer, ...]
     links: Links
+    shared_words: int
 
 
 class Layout:
@@ -95,14 +96,18 @@ class Layout:
         self.tiles: list[Tile] = []
         self.units: list[Unit] = []
         self.memories: list[MemoryBank] = []
+        self.banks = 0
+        self.sharing: list[int] = []
         self.out: list[int] = []
 
     def build(self, digest: str) -> Fabric:
         d = self.d
         registers: list[list[int]] = []
-        for row in range(d.rows):
-            for column in range(d.columns):
-                registers.append(self._tile(row, column))
+        places = [(row, column) for row in range(d.rows) for column in range(d.columns)]
+        own = [layer for layer in d.layers if layer.memory]
+        self.banks = sum(layer.covers(*place, d.rows, d.columns) for place in places for layer in own)
+        for row, column in places:
+            registers.append(self._tile(row, column))
         self._check_connected()
         if d.links.crossbar:
             self._crossbars(registers)
@@ -112,6 +117,9 @@ class Layout:
             Resource(id, name, kind, tile, self.sources.get(id, ()))
             for id, (name, kind, tile) in enumerate(self.names)
         )
+        if self.sharing:
+            bank = len(self.memories)
+            self.memories.append(MemoryBank(bank, "memory", 0, d.shared_words, tuple(self.sharing)))
         name = f"{d.name}{d.rows}x{d.columns}"
         tiles, units, memories = tuple(self.tiles), tuple(self.units), tuple(self.memories)
         return Fabric(
@@ -178,7 +186,10 @@ class Layout:
                 if self.d.links.held and len(taken) > 1:
                     raise layer.pattern.error(f"with 'held' a tile has one unit; {_prefix(tile)} has two")
             for kind in layer.units:
-                self._unit(tile, kind, None)
+                if any(OPS[op].latency_class == "mem" for _, members in kind.groups for op in members):
+                    self.sharing.append(self._unit(tile, kind, self.banks))
+                else:
+                    self._unit(tile, kind, None)
             if layer.memory:
                 bank = len(self.memories)
                 ports = tuple(self._unit(tile, kind, bank) for kind in layer.memory[1])
@@ -195,23 +206,25 @@ class Layout:
         )
         latency: dict[str, int] = {}
         results: dict[str, tuple[int, ...]] = {}
+        shared: list[int] = []
         for group, members in kind.groups:
             # Where a result is in a register, or leaves in the next cycle, that is part of its time.
             later = self.d.links.held or self.d.links.crossbar
             latency |= {op: cycles + later for op, cycles in members.items()}
             if self.d.links.held:
-                if any(OPS[op].outputs > 1 for op in members):
-                    raise self.d.links.table.error(
-                        f"'{group}' has operations with two results: no 'held'", "held"
-                    )
-                results |= {op: (self.out[tile.id],)[: OPS[op].outputs] for op in members}
+                # One output register: no operations with two values. Those with none end what it held, too.
+                single = [op for op in members if OPS[op].outputs < 2]
+                if not single:
+                    raise self.d.links.table.error(f"with 'held' no unit can do '{group}'", "held")
+                latency = {op: cycles for op, cycles in latency.items() if op in results or op in single}
+                results |= dict.fromkeys(single, (self.out[tile.id],))
                 continue
-            count = max(OPS[op].outputs for op in members)
-            shared = [
-                self._add(f"{prefix}.{group}" + (str(k) if k else ""), Kind.RESULT, tile.id)
-                for k in range(count)
-            ]
-            results |= {op: tuple(shared[: OPS[op].outputs]) for op in members}
+            # What a crossbar sends is the unit's result, whatever it does.
+            name = "t" if self.d.links.crossbar else group
+            made = shared if self.d.links.crossbar else []
+            for k in range(len(made), max(OPS[op].outputs for op in members)):
+                made.append(self._add(f"{prefix}.{name}" + (str(k) if k else ""), Kind.RESULT, tile.id))
+            results |= {op: tuple(made[: OPS[op].outputs]) for op in members}
         id = len(self.units)
         self.units.append(Unit(id, prefix, tile.id, latency, operands, results, memory))
         return id

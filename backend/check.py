@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from arch.fabric import Kind, Unit
-from arch.ops import OPS
 
 from .dfg import Node, Use
 from .mapping import Mapping, Route
@@ -161,8 +160,7 @@ def _check_sharing(mapping: Mapping) -> None:
     for node in mapping.dfg.nodes:
         unit = _unit(mapping, node.id)
         done = _start(mapping, node.id) + unit.latency[node.op] - 1
-        for output in range(OPS[node.op].outputs):
-            result = unit.results[node.op][output]
+        for output, result in enumerate(unit.results[node.op]):
             # A register takes a result also if nobody wants it.
             if (node.id, output) in used or resources[result].kind is Kind.REGISTER:
                 claim(result, done, node.id, output)

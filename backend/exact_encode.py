@@ -282,9 +282,9 @@ class Encoding:
         """What has to be somewhere: what is used, and results that go into registers by themselves."""
         found = set(self._uses)
         for node in self.dfg.nodes:
-            for k in range(OPS[node.op].outputs):
-                if any(self.ground.sites[s].outlets[node.op][k].into is not None for s in self.at[node.id]):
-                    found.add((node.id, k))
+            for s in self.at[node.id]:
+                outlets = self.ground.sites[s].outlets[node.op]
+                found |= {(node.id, k) for k, outlet in enumerate(outlets) if outlet.into is not None}
         return sorted(found)
 
     def _move(self, value: Value) -> None:

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from arch.fabric import RESULT_FAR, Fabric, Kind
-from arch.ops import OPS
 
 from .dfg import DFG
 from .reach import far_from, far_to
@@ -146,8 +145,11 @@ class Problem:
         names = sorted({n.op for n in dfg.nodes})
         code = {name: k for k, name in enumerate(names)}
         self.code = ints(code[n.op] for n in dfg.nodes)
-        self.outputs = ints(OPS[n.op].outputs for n in dfg.nodes)
         units = fabric.units
+        places = {
+            name: max((len(u.results[name]) for u in units if name in u.results), default=0) for name in names
+        }
+        self.outputs = ints(places[n.op] for n in dfg.nodes)
         self.latency = ints(u.latency.get(name, 0) for name in names for u in units)
         self.result = ints(
             u.results[name][k] if name in u.latency and k < len(u.results.get(name, ())) else -1

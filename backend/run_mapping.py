@@ -66,7 +66,7 @@ class _Run:
         self.configuration, self.machine, self.iterations = configuration, machine, iterations
         self.fabric = configuration.mapping.fabric
         self.registers: dict[int, int] = {}
-        self.coming: dict[tuple[int, int], int] = {}
+        self.coming: dict[tuple[int, int], int | None] = {}
         self.cycle = 0
         self.begun: set[int] = set()
         self.found: Values = [[()] * iterations for _ in machine.dfg.nodes]
@@ -94,8 +94,9 @@ class _Run:
         values = self.machine.node(node, operands)
         self.found[issue.node][iteration] = values
         unit = self.fabric.units[self.configuration.mapping.placement.unit[issue.node]]
-        for result, value in zip(unit.results[issue.op], values, strict=True):
-            self.coming[result, self.cycle + issue.latency - 1] = value
+        for output, result in enumerate(unit.results[issue.op]):
+            there = self.cycle + issue.latency - 1
+            self.coming[result, there] = values[output] if values else None
 
     def _operand(self, source: Source, iteration: int) -> int:
         match source:
@@ -136,7 +137,9 @@ class _Run:
         self.coming = {key: value for key, value in self.coming.items() if key[1] > self.cycle}
         for (resource_id, when), value in self.coming.items():
             if when == self.cycle + 1 and self.fabric.resources[resource_id].kind is Kind.REGISTER:
-                fresh[resource_id] = value
+                fresh.pop(resource_id, None)
+                if value is not None:
+                    fresh[resource_id] = value
         self.registers = fresh
 
 

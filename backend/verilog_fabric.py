@@ -38,6 +38,11 @@ class FabricValues(Values):
                         self._name_pipeline(result, issue.latency - 1, names)
 
     def _name_pipeline(self, result: int, length: int, names: Names) -> None:
+        if length and self._fabric.resources[result].kind is Kind.REGISTER:
+            # The last stage is the register that the operation ends in.
+            if result not in self._names:
+                self._names[result] = names.new(self._fabric.resources[result].name)
+            self._pipeline[result, 0] = self._names[result]
         for left in range(length):
             if (result, left) not in self._pipeline:
                 self._pipeline[result, left] = names.new(f"{self._fabric.resources[result].name}_{left}")
@@ -47,7 +52,7 @@ class FabricValues(Values):
         return self._fabric.units[unit].results[issue.op]
 
     def declarations(self) -> list[str]:
-        names = [*self._names.values(), *self._pipeline.values()]
+        names = dict.fromkeys((*self._names.values(), *self._pipeline.values()))
         return [f"reg [{self._width - 1}:0] {name};" for name in names]
 
     def immediate(self) -> list[tuple[Value, str]]:
@@ -67,6 +72,8 @@ class FabricValues(Values):
             found.append(((start + issue.latency - 2 - left) % interval, self._pipeline[result, left], word))
             word = self._pipeline[result, left]
         slot = (start + issue.latency - 1) % interval
+        if result in self._names:
+            return found  # `moves` takes it from there
         for register, name in self._names.items():
             source = self._configuration.selects[register][slot]
             if source is not None and self._through(source, slot) == result:

@@ -100,12 +100,11 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     messages.show(
         Diagnostic(text, where, severity="warning", code="graph-guess") for text, where in graph.doubtful
     )
-    dfg = to_dfg(graph, fabric)
     if found.write_graph is not None:
         check_output(Path(found.write_graph), Path(found.graph))
         write_whole(Path(found.write_graph), write_json(graph).encode())
     if found.check is not None:
-        sys.stdout.write(_checked(Path(found.check), dfg, fabric))
+        sys.stdout.write(_checked(Path(found.check), to_dfg(graph, fabric), fabric))
         return 0
     output = None if found.output is None else Path(found.output)
     if output is not None:
@@ -115,7 +114,8 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     stages = Stages(found.verbose)
     try:
         with deep_recursion(), stages.progress():
-            outcome = _map(dfg, fabric, options, stages, found.prove, found.slack)
+            _refuse_huge(len(graph.nodes), fabric, options)
+            outcome = _map(to_dfg(graph, fabric), fabric, options, stages, found.prove, found.slack)
     except DoesNotFit as problem:
         raise _does_not_fit(problem, graph, fabric) from None
     if output is not None:
@@ -162,7 +162,6 @@ def _map(
     dfg: DFG, fabric: Fabric, options: MapOptions, stages: Stages, prove: bool, slack: int | None
 ) -> Outcome:
     begin = time.perf_counter()
-    _refuse_huge(dfg, fabric, options)
     bounds = minimum_interval(dfg, fabric)
     horizon = 0
     if prove:
@@ -179,13 +178,13 @@ def _map(
     return Outcome(mapping, bounds, proven, horizon, time.perf_counter() - begin, peak)
 
 
-def _refuse_huge(dfg: DFG, fabric: Fabric, options: MapOptions) -> None:
+def _refuse_huge(nodes: int, fabric: Fabric, options: MapOptions) -> None:
     """DoesNotFit at once if there are more operations than all units can do, whatever they are."""
     limit = min(options.interval or options.max_interval or fabric.max_interval, fabric.max_interval)
-    needed = -(-len(dfg.nodes) // len(fabric.units))
+    needed = -(-nodes // len(fabric.units))
     if needed > limit:
         raise DoesNotFit(
-            f"{len(dfg.nodes)} operations need an initiation interval of at least {needed} on"
+            f"{nodes} operations need an initiation interval of at least {needed} on"
             f" {len(fabric.units)} units; the limit is {limit}",
             Shortage.INTERVAL,
             needed,

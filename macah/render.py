@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from .diagnostic import Diagnostic, Place, source_line
 
 ReadLine = Callable[[Place], str | None]
+
+_LONGEST = 400
+"""So many characters of a line are shown."""
 
 _BOLD = "01"
 # gcc's colours, as an escape sequence has them.
@@ -70,8 +74,9 @@ class _Painter:
         if where is None or text is None:
             return []
         if not where.column:
-            return [f"{where.line:5d} | {text}"]
+            return [f"{where.line:5d} | {text[:_LONGEST]}"]
         style = _COLORS.get(severity, _BOLD)
+        where, text = _window(where, text)
         begin, end = _extent(where, text)
         # A tab stays a tab in the padding, so that the caret stands below its character.
         padding = "".join("\t" if c == "\t" else " " for c in text[: begin - 1])
@@ -79,6 +84,13 @@ class _Painter:
         inside = text[begin - 1 : end - 1]
         line = f"{text[: begin - 1]}{self.paint(inside, style)}{text[end - 1 :]}" if self.color else text
         return [f"{where.line:5d} | {line}", f"      | {padding}{self.paint(marks, style)}"]
+
+
+def _window(where: Place, text: str) -> tuple[Place, str]:
+    """As much of a line as people look at, and the place in it."""
+    left = max(0, where.column - _LONGEST // 2) if len(text) > _LONGEST else 0
+    begin, end = max(0, where.begin - left), max(0, where.end - left)
+    return replace(where, column=where.column - left, begin=begin, end=end), text[left : left + _LONGEST]
 
 
 def _extent(where: Place, text: str) -> tuple[int, int]:
