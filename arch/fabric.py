@@ -129,8 +129,16 @@ class Fabric:
         return self._units_by_op.get(op, ())
 
     def latency(self, op: str) -> int:
-        """The smallest latency of `op` on this fabric; 1 if no unit does it."""
-        return min((self.units[u].latency[op] for u in self.units_for(op)), default=1)
+        """The fewest cycles from the issue of `op` to that of a reader, on this fabric; 1 if no unit does it."""
+        return min((self._until_read(self.units[u], op) for u in self.units_for(op)), default=1)
+
+    def _until_read(self, unit: Unit, op: str) -> int:
+        """The latency of an operation; less a cycle if it counts the one of a register, or if wires need none."""
+        for result in unit.results[op]:
+            ways = {self.resources[sink].kind for sink in self.sinks[result]}
+            if self.resources[result].kind is Kind.REGISTER or ways - {Kind.REGISTER}:
+                return unit.latency[op] - 1
+        return unit.latency[op]
 
     def cost(self, resource: int) -> int:
         """Cycles that entering `resource` takes: 1 for a register, else 0."""

@@ -208,10 +208,12 @@ class Layout:
         results: dict[str, tuple[int, ...]] = {}
         shared: list[int] = []
         for group, members in kind.groups:
-            # Where a result is in a register, or leaves in the next cycle, that is part of its time.
-            later = self.d.links.held or self.d.links.crossbar
-            latency |= {op: cycles + later for op, cycles in members.items()}
-            if self.d.links.held:
+            # Where results are in a register, or leave in the next cycle, that is part of their time.
+            held, crossbar = self.d.links.held, self.d.links.crossbar
+            latency |= {
+                op: cycles + (held or (crossbar and OPS[op].outputs > 0)) for op, cycles in members.items()
+            }
+            if held:
                 # One output register: no operations with two values. Those with none end what it held, too.
                 single = [op for op in members if OPS[op].outputs < 2]
                 if not single:
@@ -220,8 +222,8 @@ class Layout:
                 results |= dict.fromkeys(single, (self.out[tile.id],))
                 continue
             # What a crossbar sends is the unit's result, whatever it does.
-            name = "t" if self.d.links.crossbar else group
-            made = shared if self.d.links.crossbar else []
+            name = "t" if crossbar else group
+            made = shared if crossbar else []
             for k in range(len(made), max(OPS[op].outputs for op in members)):
                 made.append(self._add(f"{prefix}.{name}" + (str(k) if k else ""), Kind.RESULT, tile.id))
             results |= {op: tuple(made[: OPS[op].outputs]) for op in members}

@@ -112,7 +112,9 @@ def test_a_crossbar_takes_a_word_across_the_array_in_one_cycle() -> None:
     fabric = load_fabric("hycube:3x5")
     check_fabric(fabric)
     last = len(fabric.units) - 1
-    assert fabric.distance(0, last) == 0 and fabric.latency("alu_2") == 2
+    assert fabric.distance(0, last) == 0 and fabric.units[0].latency["alu_2"] == 2
+    assert {load_fabric(family).latency("mul") for family in FAMILIES} == {1}
+    assert load_fabric("grid").latency("mul") == 2
     dfg = DFG("pair", (Node(0, "alu_0", ()), Node(1, "alu_1", (Use(0),))), (), (), (), (), ())
     assert map_kernel(dfg, fabric, MapOptions()).interval == 1
 
