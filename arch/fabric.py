@@ -129,11 +129,11 @@ class Fabric:
         return self._units_by_op.get(op, ())
 
     def latency(self, op: str) -> int:
-        """The fewest cycles from the issue of `op` to that of a reader, on this fabric; 1 if no unit does it."""
+        """The fewest cycles from the issue of `op` to that of a reader; 1 if no unit does it."""
         return min((self._until_read(self.units[u], op) for u in self.units_for(op)), default=1)
 
     def _until_read(self, unit: Unit, op: str) -> int:
-        """The latency of an operation; less a cycle if it counts the one of a register, or if wires need none."""
+        """The latency; a cycle less if that of a register is in it, or wires lead to operands."""
         for result in unit.results[op]:
             ways = {self.resources[sink].kind for sink in self.sinks[result]}
             if self.resources[result].kind is Kind.REGISTER or ways - {Kind.REGISTER}:
