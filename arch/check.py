@@ -107,7 +107,7 @@ def _check_wires(fabric: Fabric) -> None:
 def _check_reachability(fabric: Fabric) -> None:
     """Every result reaches every operand: all of them are connected through one wire, or one register."""
     of_kind = {resource.kind: resource.id for resource in reversed(fabric.resources)}
-    pivot = of_kind.get(Kind.WIRE, of_kind[Kind.REGISTER])
+    pivot = of_kind[Kind.WIRE if fabric.loops else Kind.REGISTER]
     before = _closure(pivot, [resource.sources for resource in fabric.resources])
     after = _closure(pivot, fabric.sinks)
     for resource in fabric.resources:
