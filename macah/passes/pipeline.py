@@ -18,6 +18,7 @@ from macah.passes.fuse_loops import fuse_loops
 from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
 from macah.passes.remove_leaves import remove_leaves
+from macah.passes.reuse_elements import reuse_elements
 from macah.passes.rotate_arrays import rotate_arrays
 from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.passes.separate_streams import separate_streams
@@ -57,6 +58,7 @@ PIPELINE = (
     Pass(bank_arrays),
     Pass(find_sites),
     Pass(complete_stores),
+    Pass(reuse_elements),
     Pass(fuse_loops),
     Pass(take_turns),
     Pass(convert_ifs, removes=(ir.If,)),
