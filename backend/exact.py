@@ -21,8 +21,9 @@ from .bound import minimum_interval
 from .check import check_mapping
 from .dfg import DFG
 from .exact_clauses import Clauses
-from .exact_decode import Decoded, Loop
-from .exact_encode import Domain, Encoding, TooLarge, whole_domain
+from .exact_decode import Decoded, Loop, NoMember
+from .exact_domain import Domain, whole_domain
+from .exact_encode import Encoding, TooLarge
 from .exact_model import ground
 from .flat import Problem
 from .mapper import map_kernel
@@ -36,6 +37,9 @@ SETTINGS = {"phase": 0}
 PULSE = 2000
 """So many conflicts between looks at the clock."""
 
+HARD = 10_000
+"""From so many conflicts on, symmetries are sought and broken: mappings are found sooner without."""
+
 SLACK = 4
 """Cycles of slack, beside those of one interval, where the user names no other."""
 
@@ -43,8 +47,11 @@ CONFLICTS = 300_000
 """Conflicts for one interval: a minute or so."""
 
 
-FEW, LITTLE, QUICK = 40, 2, 4000
-"""Graphs of up to FEW nodes are first tried with LITTLE slack and QUICK conflicts."""
+NARROW, QUICK = (1, 2, 4), 10_000
+"""Mappings are sought with little slack first, with few conflicts: where there are any, that finds them."""
+
+FEW, AT_ONCE = 40, 4000
+"""Graphs of up to FEW nodes get so many conflicts before the mapper is asked at all."""
 
 
 class Status(Enum):
@@ -120,7 +127,7 @@ def prove(
     domain = whole_domain(problem, ground(fabric), interval, slack)
     if domain is None:
         return Proof(Status.INFEASIBLE, interval, None)
-    return solve(problem, interval, domain, conflicts, seconds)
+    return solve(problem, interval, domain, conflicts, seconds, whole=True)
 
 
 def minimal(
@@ -144,11 +151,12 @@ def minimal(
     proofs: list[Proof] = []
     for interval in range(bounds.mii, limit + 1):
         slack = SLACK + interval if options.slack is None else options.slack
-        left = options.seconds - (time.monotonic() - begun)
-        if left <= 0:
-            proofs.append(Proof(Status.UNKNOWN, interval, None))
-            break
-        proof = prove(dfg, fabric, interval, slack, options.conflicts, left)
+        for narrow in (*(s for s in NARROW if s < slack), slack):
+            budget = options.conflicts if narrow == slack else min(QUICK, options.conflicts)
+            left = options.seconds - (time.monotonic() - begun)
+            proof = prove(dfg, fabric, interval, narrow, budget, left)
+            if proof.mapping or left <= 0:
+                break
         proofs.append(proof)
         report(f"II {interval}: {proof.status.value} ({proof.clauses} clauses, {proof.conflicts} conflicts)")
         if proof.mapping:
@@ -170,7 +178,7 @@ def certify(
     """
     bounds = minimum_interval(dfg, fabric)
     if len(dfg.nodes) <= FEW and bounds.mii <= (mapping.max_interval or fabric.max_interval):
-        proof = prove(dfg, fabric, bounds.mii, LITTLE, QUICK)
+        proof = prove(dfg, fabric, bounds.mii, NARROW[1], AT_ONCE)
         if proof.mapping:
             return Certificate(proof.mapping, bounds.mii, bounds.binding, True, None, (proof,))
     try:
@@ -185,15 +193,33 @@ def certify(
     return minimal(dfg, fabric, best, options, report)
 
 
-def solve(problem: Problem, interval: int, domain: Domain, conflicts: int, seconds: float) -> Proof:
-    """Decide a domain."""
+def solve(
+    problem: Problem, interval: int, domain: Domain, conflicts: int, seconds: float, whole: bool = False
+) -> Proof:
+    """Decide a domain; of a `whole_domain` symmetries are broken."""
+    try:
+        return _solve(problem, interval, domain, conflicts, seconds, whole, still=True)
+    except NoMember:
+        return _solve(problem, interval, domain, conflicts, seconds, whole, still=False)
+
+
+def _solve(
+    problem: Problem,
+    interval: int,
+    domain: Domain,
+    conflicts: int,
+    seconds: float,
+    whole: bool,
+    still: bool,
+) -> Proof:
+    """Decide a domain; NoMember if the ground with still cells gave a mapping that is none."""
     begun = time.monotonic()
     horizon = max(domain.late, default=-1) + 1
     with Solver(name=SOLVER) as solver:
         solver.solver.configure(SETTINGS)
         clauses = Clauses(solver.add_clause)
         try:
-            encoding = Encoding(problem, ground(problem.fabric), interval, domain, clauses)
+            encoding = Encoding(problem, ground(problem.fabric, still), interval, domain, clauses)
         except TooLarge:
             return Proof(Status.UNKNOWN, interval, horizon)
         answer, mapping, spent = None, None, 0
@@ -201,6 +227,9 @@ def solve(problem: Problem, interval: int, domain: Domain, conflicts: int, secon
             if spent >= conflicts or time.monotonic() - begun > seconds:
                 break
             solver.conf_budget(min(PULSE, conflicts - spent))
+            if whole and spent >= HARD:
+                whole = False
+                encoding.break_symmetry()
             answer = solver.solve_limited()
             spent = solver.accum_stats()["conflicts"]
             if answer:

@@ -6,11 +6,19 @@ from collections.abc import Sequence
 
 from .dfg import Use
 from .exact_clauses import TRUE
-from .exact_encode import Encoding, Value
+from .exact_domain import Spot, Value
+from .exact_encode import Encoding
 from .mapping import Mapping, MemoryPlace, Placement, Route, Schedule
 
-Spot = tuple[int, int]
-"""A cell and a cycle."""
+Run = tuple[Value, list[Spot]]
+"""A word's stay in a still cell."""
+
+PATIENCE = 2000
+"""So many steps are spent on members for the words in one still cell."""
+
+
+class NoMember(Exception):
+    """The words of a still cell cannot be given registers, or not easily."""
 
 
 class Loop(Exception):
@@ -42,9 +50,9 @@ class Decoded:
         encoding, dfg = self.encoding, self.encoding.dfg
         unit = self._units()
         ways = {}
-        for value in sorted(encoding._uses):
+        for value in sorted(encoding.uses):
             self.reason[value] = self._reasons(value)
-            for consumer, position, distance in encoding._uses[value]:
+            for consumer, position, distance in encoding.uses[value]:
                 ways[consumer, position] = self._way(value, consumer, position, distance)
         self._give_members(ways)
         routes = []
@@ -82,29 +90,36 @@ class Decoded:
     def _reasons(self, value: Value) -> dict[Spot, Spot | None]:
         """Where the word comes from at every spot that it really reaches: another spot; None: it is made."""
         word = self.encoding.word[value]
-        true = [spot for spot, literal in word.items() if literal in self.holds]
-        inside = set(true)
         found: dict[Spot, Spot | None] = {}
+        times: dict[int, list[int]] = {}
+        for (cell, t), literal in word.items():
+            if literal in self.holds:
+                times.setdefault(t, []).append(cell)
         node, output = value
-        site = self.ground.sites[self.site[node]]
-        outlet = site.outlets[self.encoding.dfg.nodes[node].op][output]
-        made, done = set(outlet.cells), self._done(node)
-        given = self.encoding.domain.given.get(value, frozenset())
-        queue: list[Spot] = []
-        for spot in true:
-            cell, t = spot
-            put = cell in made and t - self.ground.cells[cell].delay == done
-            if put or (cell == outlet.into and t == done):
-                found[spot] = None
-                queue.append(spot)
-        assert not given or queue, "a word that is somewhere, and was never made"
-        for cell, t in queue:
-            for there in self.ground.readers[cell]:
-                spot = there, t + self.ground.cells[there].delay
-                if spot in inside and spot not in found:
-                    found[spot] = cell, t
-                    queue.append(spot)
+        outlet = self.ground.sites[self.site[node]].outlets[self.encoding.dfg.nodes[node].op][output]
+        done = self._done(node)
+        for t in sorted(times):
+            waiting = times[t]
+            while waiting:
+                left = []
+                for cell in waiting:
+                    before = t - self.ground.cells[cell].delay
+                    if (cell in outlet.cells and before == done) or (cell == outlet.into and t == done):
+                        found[cell, t] = None
+                        continue
+                    ways = [(s, before) for s in self._preferred(cell) if (s, before) in found]
+                    if ways:
+                        found[cell, t] = ways[0]
+                    else:
+                        left.append(cell)
+                # Again for wires behind wires, as long as that helps.
+                waiting = left if len(left) < len(waiting) else []
         return found
+
+    def _preferred(self, cell: int) -> list[int]:
+        """What a cell can select: itself first, so that words stay; a still cell last, to come in anew."""
+        one = self.ground.cells[cell]
+        return sorted(one.sources, key=lambda s: ((s == cell) == one.still, s))
 
     def _way(self, value: Value, consumer: int, position: int, distance: int) -> tuple[Spot, ...]:
         """The spots that a word goes through to an operand; none if the operand reads the result itself."""
@@ -129,34 +144,68 @@ class Decoded:
         word = self.encoding.word[value]
         lost = {s: l for s, l in word.items() if l in self.holds and s not in self.reason[value]}
         outside: list[int] = []
-        feeds, _, into = self.encoding._feeds(value)
+        feeds, _, into = self.encoding.feeds(value)
         for cell, t in lost:
             before = t - self.ground.cells[cell].delay
             sources = [(s, before) for s in self.ground.cells[cell].sources]
             outside += [word[s] for s in sources if s in word and s not in lost]
-            outside += self.encoding._makers(value, feeds.get(cell, ()), before)
-            outside += self.encoding._makers(value, into.get(cell, ()), t)
+            outside += self.encoding.makers(value, feeds.get(cell, ()), before)
+            outside += self.encoding.makers(value, into.get(cell, ()), t)
         assert lost, "an operand without its word"
         return [[-literal, *outside] for literal in lost.values()]
 
     def _give_members(self, ways: dict[tuple[int, int], tuple[Spot, ...]]) -> None:
         """Members of cells for the words on routes: the one it was in before, if free, else the first."""
-        values: dict[tuple[Value, Spot], bool] = {}
-        for consumer, position in ways:
+        spots: dict[tuple[Value, Spot], None] = {}
+        for (consumer, position), way in ways.items():
             use = self.encoding.dfg.nodes[consumer].operands[position]
             assert isinstance(use, Use)
-            for spot in ways[consumer, position]:
-                values[(use.node, use.output), spot] = True
+            spots.update(dict.fromkeys(((use.node, use.output), spot) for spot in way))
         taken: dict[tuple[int, int], set[int]] = {}
-        for value, spot in sorted(values, key=lambda key: (key[1][1], key)):
+        stays: dict[int, list[Run]] = {}
+        for value, spot in sorted(spots, key=lambda key: (key[1][1], key)):
             cell, t = spot
-            busy = taken.setdefault((cell, t % self.interval), set())
             before = self.reason[value][spot]
-            wish = self.member[value, before] if before is not None and before[0] == cell else -1
-            members = self.ground.cells[cell].members
-            free = [m for m in members if m not in busy]
+            inside = before is not None and before[0] == cell
+            if self.ground.cells[cell].still:
+                runs = stays.setdefault(cell, [])
+                if inside:
+                    next(run for run in runs if run[0] == value and run[1][-1] == before)[1].append(spot)
+                else:
+                    runs.append((value, [spot]))
+                continue
+            busy = taken.setdefault((cell, t % self.interval), set())
+            free = [m for m in self.ground.cells[cell].members if m not in busy]
+            assert inside or free
+            wish = self.member[value, before] if inside and before is not None else -1
             self.member[value, spot] = wish if wish in free else free[0]
             busy.add(self.member[value, spot])
+        for cell, runs in stays.items():
+            self._give_runs(cell, runs)
+
+    def _give_runs(self, cell: int, runs: list[Run]) -> None:
+        """A member for each stay of a word in a still cell: colours for arcs on a circle, by backtracking."""
+        members = self.ground.cells[cell].members
+        slots = [{t % self.interval for _, t in spots} for _, spots in runs]
+        if any(len(s) < len(spots) for s, (_, spots) in zip(slots, runs, strict=True)):
+            raise NoMember
+        colour = [-1] * len(runs)
+        steps = 0
+        k = 0
+        while k < len(runs):
+            steps += 1
+            used = {colour[j] for j in range(k) if slots[j] & slots[k]}
+            nxt = next((c for c in range(colour[k] + 1, len(members)) if c not in used), None)
+            if nxt is not None:
+                colour[k] = nxt
+                k += 1
+                continue
+            colour[k] = -1
+            k -= 1
+            if k < 0 or steps > PATIENCE:
+                raise NoMember
+        for c, (value, spots) in zip(colour, runs, strict=True):
+            self.member.update({(value, spot): members[c] for spot in spots})
 
     def _route(self, unit: list[int], use: Use, consumer: int, position: int, way: tuple[Spot, ...]) -> Route:
         fabric, value = self.ground.fabric, (use.node, use.output)

@@ -4,6 +4,10 @@ Registers that select the same resources, all of themselves included or none, an
 are one *cell*; so is any other register or wire. Units that do the same operations for the same readers from
 the same sources are one *site*. Nothing is lost: words that a cell holds in a slot, no more than it has
 members, can be given members one cycle after the other, as each of them can select all of the others.
+
+Registers that are alike but can select only themselves of each other are a *still* cell. There, counting
+words is not all (arcs on a circle may need more colours than overlap anywhere): `exact_decode.py` tries to
+give members; if that fails, the engine looks again on a ground where such registers are cells of their own.
 """
 
 from __future__ import annotations
@@ -18,11 +22,15 @@ from arch.ops import STREAM_OPS
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Interchangeable registers (`delay` 1) or wires (0), and the cells that they can select."""
+    """Interchangeable registers (`delay` 1) or wires (0), and the cells that they can select.
+
+    `still`: a word stays in the member that it enters, or comes in anew.
+    """
 
     members: tuple[int, ...]
     delay: int
     sources: tuple[int, ...]
+    still: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +63,11 @@ class Site:
 class Ground:
     """The cells, basins and sites of a fabric. A basin is the set of cells that an operand can select."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Fabric, still: bool) -> None:
         self.fabric = fabric
         self.cells: list[Cell] = []
         self.cell_of: dict[int, int] = {}
-        self._join_cells()
+        self._join_cells(still)
         self.basins: list[tuple[int, ...]] = []
         self.basin_of: dict[int, int] = {}
         self._number_basins()
@@ -71,21 +79,36 @@ class Ground:
             for source in cell.sources:
                 self.readers[source].append(c)
 
-    def _join_cells(self) -> None:
+    def _join_cells(self, still: bool) -> None:
+        groups = self._alike(still)
+        for c, (members, _) in enumerate(groups):
+            self.cell_of.update(dict.fromkeys(members, c))
+        for members, stays in groups:
+            first = self.fabric.resources[members[0]]
+            delay, sources = self.fabric.cost(first.id), self._cells(first.sources)
+            self.cells.append(Cell(tuple(members), delay, sources, stays))
+
+    def _alike(self, still: bool) -> list[tuple[list[int], bool]]:
+        """Sets of registers and wires that can stand for each other, and whether they are still."""
         fabric = self.fabric
         results = {r for unit in fabric.units for outputs in unit.results.values() for r in outputs}
-        joined: dict[tuple[object, ...], list[int]] = {}
+        moving: dict[tuple[object, ...], list[int]] = {}
+        staying: dict[tuple[object, ...], list[int]] = {}
         for r in fabric.resources:
             if r.kind in (Kind.REGISTER, Kind.WIRE):
                 # All of them select themselves and so each other, or none does.
-                alike = (r.kind, r.id in r.sources, frozenset(r.sources), frozenset(fabric.sinks[r.id]))
-                key = (*alike, r.id if r.id in results else -1)
-                joined.setdefault(key, []).append(r.id)
-        for c, members in enumerate(joined.values()):
-            self.cell_of.update(dict.fromkeys(members, c))
-        for members in joined.values():
-            first = fabric.resources[members[0]]
-            self.cells.append(Cell(tuple(members), fabric.cost(first.id), self._cells(first.sources)))
+                key = (r.kind, r.id in r.sources, frozenset(r.sources), frozenset(fabric.sinks[r.id]))
+                moving.setdefault((*key, r.id if r.id in results else -1), []).append(r.id)
+        found = []
+        for members in moving.values():
+            one = fabric.resources[members[0]]
+            if still and len(members) == 1 and one.id in one.sources and one.id not in results:
+                others = frozenset({*one.sources} - {one.id}), frozenset({*fabric.sinks[one.id]} - {one.id})
+                staying.setdefault(others, []).append(one.id)
+            else:
+                found.append((members, False))
+        found += [(members, len(members) > 1) for members in staying.values()]
+        return sorted(found)
 
     def _cells(self, resources: Iterable[int]) -> tuple[int, ...]:
         """The cells among resources, in order."""
@@ -177,12 +200,12 @@ class Ground:
         return far
 
 
-_GROUNDS: dict[int, Ground] = {}
+_GROUNDS: dict[tuple[int, bool], Ground] = {}
 
 
-def ground(fabric: Fabric) -> Ground:
-    """The fabric's ground, kept for the next call with the same object."""
-    found = _GROUNDS.get(id(fabric))
+def ground(fabric: Fabric, still: bool = True) -> Ground:
+    """The fabric's ground, with still cells or without, kept for the next call with the same object."""
+    found = _GROUNDS.get((id(fabric), still))
     if found is None or found.fabric is not fabric:
-        found = _GROUNDS[id(fabric)] = Ground(fabric)
+        found = _GROUNDS[id(fabric), still] = Ground(fabric, still)
     return found

@@ -8,7 +8,7 @@ from arch.fabric import Fabric
 from backend.check import check_mapping
 from backend.dfg import DFG, Node, Use
 from backend.exact import ProveOptions, Status, minimal, solve
-from backend.exact_encode import Domain
+from backend.exact_domain import Domain
 from backend.exact_model import ground
 from backend.flat import Problem
 from backend.mapper import map_kernel
