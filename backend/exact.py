@@ -174,23 +174,31 @@ def certify(
 ) -> Certificate:
     """The best that the mapper finds, certified or improved. Raises DoesNotFit as the mapper does.
 
-    Small graphs that map at the bound the solver maps quickest of all.
+    Small graphs that map at the bound the solver maps quickest of all. If one interval is asked for, its
+    mapping is the result, whatever is found at smaller ones.
     """
+    begun = time.monotonic()
     bounds = minimum_interval(dfg, fabric)
-    if len(dfg.nodes) <= FEW and bounds.mii <= (mapping.max_interval or fabric.max_interval):
+    limit = min(mapping.interval or mapping.max_interval or fabric.max_interval, fabric.max_interval)
+    if len(dfg.nodes) <= FEW and bounds.mii <= limit and mapping.interval in (0, bounds.mii):
         proof = prove(dfg, fabric, bounds.mii, NARROW[1], AT_ONCE)
         if proof.mapping:
             return Certificate(proof.mapping, bounds.mii, bounds.binding, True, None, (proof,))
+    best, refusal = None, None
     try:
         best = map_kernel(dfg, fabric, mapping, report)
     except DoesNotFit as problem:
         if problem.shortage not in (Shortage.ROUTES, Shortage.REGISTERS):
             raise
-        certificate = minimal(dfg, fabric, None, replace(options, max_interval=mapping.max_interval), report)
-        if certificate.mapping is None:
-            raise
-        return certificate
-    return minimal(dfg, fabric, best, options, report)
+        refusal = problem
+    if mapping.time_limit:
+        options = replace(options, seconds=mapping.time_limit - (time.monotonic() - begun))
+    found = minimal(dfg, fabric, best, replace(options, max_interval=limit), report)
+    if mapping.interval and found.mapping and found.mapping.interval < mapping.interval:
+        found = replace(found, mapping=best, proven=False, horizon=None)
+    if found.mapping is None and refusal is not None:
+        raise refusal
+    return found
 
 
 def solve(

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arch.ops import OPS
-
 from .exact_clauses import TRUE, Clauses
 from .exact_domain import Domain, Spot, Value
 from .exact_model import Ground, Outlet
