@@ -41,6 +41,9 @@ class Const:
 
     value: int
 
+    def __hash__(self) -> int:
+        return self.value
+
 
 @dataclass(frozen=True, slots=True)
 class LiveIn:
@@ -57,6 +60,9 @@ class Use:
     distance: int = 0
     initial: Const | LiveIn = Const(0)
     output: int = 0
+
+    def __hash__(self) -> int:
+        return ~self.node  # little else tells uses apart, and they are looked up all the time
 
 
 Operand = Use | Const | LiveIn

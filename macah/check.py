@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from macah import ir
-from macah.ir import Array, Body, Const, Expr, Label, Load, Read, Stmt, Stream
-from macah.walk import bodies, children, operands, statements, subexpressions, targets
+from macah.ir import Array, Body, Expr, Label, Load, Stmt, Stream
+from macah.walk import LEAVES, bodies, children, operands, statements, subexpressions, targets
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A kernel whose invariants hold, with the identities of its expressions."""
+
+    kernel: ir.Kernel  # keeps them alive, so that nothing else has their identities
+    widths: tuple[int, ...]
+    exprs: set[int]
 
 
 def check_kernel(
-    kernel: ir.Kernel, absent: frozenset[type] = frozenset(), widths: tuple[int, ...] = (32, 64)
-) -> None:
-    """Assert a kernel's invariants: scopes, arities, no class in `absent`, no word of another width."""
+    kernel: ir.Kernel,
+    absent: frozenset[type] = frozenset(),
+    widths: tuple[int, ...] = (32, 64),
+    before: Checked | None = None,
+) -> Checked:
+    """Assert a kernel's invariants: scopes, arities, no class in `absent`, no word of another width.
+
+    Expressions that were checked `before`, for the pass before, are not looked at again.
+    """
     captured = [capture.what for capture in kernel.captured]
     assert len(set(captured)) == len(captured), f"{kernel.name}: something is captured twice"
     for capture in kernel.captured:
         assert capture.what.bits in widths, capture
         assert isinstance(capture.what, ir.Variable) or capture.what.shape, capture
-    checker = _Checker(absent, widths, frozenset(c.stream for c in kernel.streams))
+    known = before.exprs if before and before.widths == widths else set[int]()
+    checker = _Checker(absent, widths, frozenset(c.stream for c in kernel.streams), known)
     checker.body(kernel.body, frozenset())
+    return Checked(kernel, widths, checker.exprs)
 
 
 class _Checker:
-    def __init__(self, absent: frozenset[type], widths: tuple[int, ...], streams: frozenset[Stream]) -> None:
+    def __init__(
+        self,
+        absent: frozenset[type],
+        widths: tuple[int, ...],
+        streams: frozenset[Stream],
+        known: set[int],
+    ) -> None:
         self.absent = absent
+        self.known = known
         self.widths = widths
         self.streams = streams
         self.blocks: set[Label] = set()
@@ -89,10 +115,12 @@ class _Checker:
         while pending:
             inner = pending.pop()
             assert inner.bits in self.widths, inner
-            if isinstance(inner, Const | Read) or id(inner) in self.exprs:
+            if isinstance(inner, LEAVES) or id(inner) in self.exprs:
                 continue
             self.exprs.add(id(inner))
-            pending.extend(children(inner))
+            if id(inner) in self.known:
+                continue
+            pending += children(inner)
             if isinstance(inner, Load):
                 assert len(inner.index) == len(inner.array.shape), inner
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 
 from backend.dfg import Const, LiveIn, Node, Operand, Use
 
@@ -22,13 +23,22 @@ def positions(numbers: Iterable[int]) -> dict[int, int]:
 
 
 def compacted(node: Node, live_ins: Mapping[int, int], memories: Mapping[int, int]) -> Node:
-    def leaf(value: Const | LiveIn) -> Const | LiveIn:
-        return LiveIn(live_ins[value.index]) if isinstance(value, LiveIn) else value
-
-    def operand(old: Operand) -> Operand:
-        if not isinstance(old, Use):
-            return leaf(old)
-        return replace(old, initial=leaf(old.initial)) if old.distance else old
-
     memory = None if node.memory is None else memories[node.memory]
-    return replace(node, operands=tuple(operand(o) for o in node.operands), memory=memory)
+    operands = tuple([_operand(operand, live_ins) for operand in node.operands])
+    if memory == node.memory and all(map(is_, operands, node.operands)):
+        return node
+    return replace(node, operands=operands, memory=memory)
+
+
+def _operand(old: Operand, live_ins: Mapping[int, int]) -> Operand:
+    if not isinstance(old, Use):
+        return _leaf(old, live_ins)
+    if old.distance and isinstance(old.initial, LiveIn):
+        return replace(old, initial=_leaf(old.initial, live_ins))
+    return old
+
+
+def _leaf(value: Const | LiveIn, live_ins: Mapping[int, int]) -> Const | LiveIn:
+    if isinstance(value, LiveIn) and live_ins[value.index] != value.index:
+        return LiveIn(live_ins[value.index])
+    return value

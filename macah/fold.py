@@ -9,7 +9,7 @@ from macah import ir
 from macah.fold_choices import fold_choice
 from macah.fold_shifts import SHIFTS, fold_rotation, fold_shift
 from macah.ir import FALSE, TRUE, Apply, Array, Const, Expr, Load, Read, Variable
-from macah.walk import read, statements, variables_in, written
+from macah.walk import LEAVES, read, statements, variables_in, written
 
 CONVERSIONS = frozenset({"sext32", "zext32", "trunc"})
 _ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl", "umax"})
@@ -60,25 +60,37 @@ def _entry(table: Array, index: list[int]) -> Const:
 
 def fold_apply(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds = is_predicate) -> Expr:
     """`fold` of an operation that need not be built first."""
-    if all(isinstance(arg, Const) for arg in args):
+    found = simpler(op, args, bits, predicate)
+    if found is not None:
+        return found
+    return Apply(op, _constant_last(op, args), bits)
+
+
+def simpler(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds = is_predicate) -> Expr | None:
+    """What `fold` makes of an operation; None if that is the operation itself, perhaps in another order."""
+    for arg in args:
+        if not isinstance(arg, Const):
+            break
+    else:
         width = args[0].bits if op in COMPARISONS or op in CONVERSIONS else bits
         return Const(evaluate(op, width, *[a.value for a in args if isinstance(a, Const)]), bits)
-    if OPS[op].commutative and isinstance(args[0], Const):
-        args = (args[1], args[0])
+    args = _constant_last(op, args)
     if op in COMPARISONS:
-        found = _comparison(op, args, predicate)
-    elif op == "select":
-        found = _select(args, bits, predicate)
-    elif len(args) == 1:
-        found = _unary(op, args[0])
-    else:
-        found = _arithmetic(op, args, bits, predicate)
-    return Apply(op, args, bits) if found is None else found
+        return _comparison(op, args, predicate)
+    if op == "select":
+        return _select(args, bits, predicate)
+    if len(args) == 1:
+        return _unary(op, args[0])
+    return _arithmetic(op, args, bits, predicate)
+
+
+def _constant_last(op: str, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return (args[1], args[0]) if isinstance(args[0], Const) and OPS[op].commutative else args
 
 
 def same(a: Expr, b: Expr) -> bool:
     """True if the two are certainly equal; compares operands, but not theirs."""
-    return a is b or (not isinstance(a, Apply | Load) and a == b)
+    return a is b or (isinstance(a, LEAVES) and a == b)
 
 
 def inverse(condition: Expr, predicate: Holds = is_predicate) -> Expr:
@@ -99,55 +111,102 @@ def inverse(condition: Expr, predicate: Holds = is_predicate) -> Expr:
 
 
 def _arithmetic(op: str, args: tuple[Expr, ...], bits: int, predicate: Holds) -> Expr | None:
-    ones = (1 << bits) - 1
-    if op in ("or", "xor", "add"):
-        rotation = fold_rotation(op, args[0], args[1], bits, same)
+    if op == "muladd":
+        a, b, c = args
+        return fold_apply("add", (Apply("mul", (a, b), bits), c), bits) if isinstance(b, Const) else None
+    a, b = args
+    if isinstance(b, Const):
+        return _with_constant(op, a, b, bits, predicate)
+    if op in SHIFTS:
+        return Const(0, bits) if isinstance(a, Const) and not a.value else fold_shift(op, a, b, bits)
+    if same(a, b):
+        if op in _IDEMPOTENT:
+            return a
+        if op in ("sub", "xor", "absdiff"):
+            return Const(0, bits)
+    return _combined(op, a, b, bits, predicate)
+
+
+def _combined(op: str, a: Expr, b: Expr, bits: int, predicate: Holds) -> Expr | None:
+    """An operation on two different values, the second of which is not a constant."""
+    if op == "sub" and isinstance(a, Const) and not a.value:
+        return fold_apply("neg", (b,), bits)
+    if not isinstance(b, Apply):
+        return None
+    if op in ("or", "xor", "add") and isinstance(a, Apply):
+        rotation = fold_rotation(op, a, b, bits, same)
         if rotation is not None:
             return rotation
-    match op, args:
-        case _, (a, Const(0)) if op in _ZERO_RIGHT:
-            return a
-        case (("shl" | "shr" | "sar" | "rotl"), (Const(0), _)):
-            return Const(0, bits)
-        case _, (a, b) if op in SHIFTS:
-            return fold_shift(op, a, b, bits)
-        case "sub", (a, Const(c)):
+    match op, b:
+        case "sub", Apply("and", (x, Const(c))) if same(a, x):
+            return fold_apply("and", (a, Const(c ^ (1 << bits) - 1, bits)), bits, predicate)
+        case (("add" | "sub"), Apply("neg", (x,))):
+            return fold_apply("sub" if op == "add" else "add", (a, x), bits)
+    return None
+
+
+def _with_constant(op: str, a: Expr, constant: Const, bits: int, predicate: Holds) -> Expr | None:
+    """An operation on a value and a constant."""
+    c, ones = constant.value, (1 << bits) - 1
+    if c == 0 and op in _ZERO_RIGHT:
+        return a
+    if op in SHIFTS:
+        return fold_shift(op, a, constant, bits)
+    match op:
+        case "add":
+            if isinstance(a, Apply) and a.op == "add" and isinstance(a.args[1], Const):
+                return fold_apply("add", (a.args[0], Const(c + a.args[1].value & ones, bits)), bits)
+        case "sub":
             return fold_apply("add", (a, Const(-c & ones, bits)), bits)
-        case "sub", (Const(0), a):
-            return fold_apply("neg", (a,), bits)
-        case "sub", (a, Apply("and", (b, Const(c)))) if same(a, b):
-            return fold_apply("and", (a, Const(c ^ ones, bits)), bits, predicate)
-        case "add", (Apply("add", (a, Const(c))), Const(d)):
-            return fold_apply("add", (a, Const(c + d & ones, bits)), bits)
-        case (("add" | "sub"), (a, Apply("neg", (b,)))):
-            return fold_apply("sub" if op == "add" else "add", (a, b), bits)
-        case (("mul" | "and" | "umin" | "umulh" | "smulh"), (_, Const(0))):
-            return Const(0, bits)
-        case "mul", (a, Const(c)):
-            return _times(a, c, bits)
-        case "muladd", (a, b, c):
-            return fold_apply("add", (Apply("mul", (a, b), bits), c), bits) if isinstance(b, Const) else None
-        case (("and" | "umin"), (a, Const(c))) if c == ones:
-            return a
-        case (("or" | "umax"), (_, Const(c))) if c == ones:
+        case "mul":
+            return Const(0, bits) if c == 0 else _times(a, c, bits)
+        case "and":
+            return _masked(a, c, bits, predicate)
+        case "or" | "umax" if c == ones:
             return Const(ones, bits)
-        case "and", (Apply("and", (a, Const(c))), Const(d)):
-            return fold_apply("and", (a, Const(c & d, bits)), bits, predicate)
-        case "xor", (a, Const(c)) if c == ones:
-            return fold_apply("not", (a,), bits)
-        case (("sdiv" | "udiv"), (a, Const(1))):
+        case "or" if c == 1 and bits == 32 and predicate(a):
+            return TRUE
+        case "xor":
+            return fold_apply("not", (a,), bits) if c == ones else _flipped(a, c, bits, predicate)
+        case "umin" if c == ones:
             return a
-        case "udiv", (a, Const(c)) if c & (c - 1) == 0 and c:
-            return Apply("shr", (a, Const(c.bit_length() - 1)), bits)
-        case "urem", (a, Const(c)) if c & (c - 1) == 0 and c:
-            return fold_apply("and", (a, Const(c - 1, bits)), bits, predicate)
-        case (("sdiv" | "srem"), (a, Const(c))) if c & (c - 1) == 0 and 0 < c < 1 << (bits - 1):
-            return _signed_division(op, a, c, bits)
-        case _, (a, b) if same(a, b):
-            if op in _IDEMPOTENT:
-                return a
-            return Const(0, bits) if op in ("sub", "xor", "absdiff") else None
-    return _boolean(op, args, predicate) if bits == 32 else None
+        case "umin" | "umulh" | "smulh" if c == 0:
+            return Const(0, bits)
+        case "udiv" | "sdiv" | "urem" | "srem":
+            return _quotient(op, a, c, bits, predicate)
+    return None
+
+
+def _masked(a: Expr, c: int, bits: int, predicate: Holds) -> Expr | None:
+    if c == 0:
+        return Const(0, bits)
+    if c == (1 << bits) - 1:
+        return a
+    if isinstance(a, Apply) and a.op == "and" and isinstance(a.args[1], Const):
+        return fold_apply("and", (a.args[0], Const(a.args[1].value & c, bits)), bits, predicate)
+    return a if bits == 32 and c & 1 and predicate(a) else None
+
+
+def _flipped(a: Expr, c: int, bits: int, predicate: Holds) -> Expr | None:
+    if c == 1 and bits == 32 and isinstance(a, Apply):
+        if a.op in COMPARISONS:
+            return inverse(a, predicate)
+        if a.op == "xor" and a.args[1] == TRUE:
+            return a.args[0]
+    return None
+
+
+def _quotient(op: str, a: Expr, c: int, bits: int, predicate: Holds) -> Expr | None:
+    """Division by powers of two."""
+    if c == 1 and op in ("udiv", "sdiv"):
+        return a
+    if c == 0 or c & (c - 1):
+        return None
+    if op == "udiv":
+        return Apply("shr", (a, Const(c.bit_length() - 1)), bits)
+    if op == "urem":
+        return fold_apply("and", (a, Const(c - 1, bits)), bits, predicate)
+    return _signed_division(op, a, c, bits) if c < 1 << (bits - 1) else None
 
 
 def _signed_division(op: str, a: Expr, c: int, bits: int) -> Expr:
@@ -165,19 +224,6 @@ def _times(a: Expr, c: int, bits: int) -> Expr | None:
         return fold_apply("neg", (a,), bits)
     if c & (c - 1) == 0:
         return fold_apply("shl", (a, Const(c.bit_length() - 1)), bits)
-    return None
-
-
-def _boolean(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | None:
-    match op, args:
-        case "and", (a, Const(c)) if c & 1 and predicate(a):
-            return a
-        case "or", (a, Const(1)) if predicate(a):
-            return TRUE
-        case "xor", (a, Const(1)) if isinstance(a, Apply) and a.op in COMPARISONS:
-            return inverse(a, predicate)
-        case "xor", (Apply("xor", (a, Const(1))), Const(1)):
-            return a
     return None
 
 
@@ -219,6 +265,8 @@ def _narrow(op: str, a: Expr) -> Expr | None:
 
 
 def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | None:
+    if not isinstance(args[0], Const) and not isinstance(args[1], Const):
+        return Const(_REFLEXIVE[op]) if same(*args) else None
     match op, args:
         case _, (a, b) if same(a, b):
             return Const(_REFLEXIVE[op])

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Const, LiveIn, Node, Operand, Place, Use
 from macah import ir
-from macah.fold import fold_apply
+from macah.fold import simpler
 from macah.ir import Apply, Expr, Read, Variable
 
 WIDTH = 32
+_COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,9 @@ class Before:
     """The value that a variable had when the iteration began."""
 
     variable: Variable
+
+    def __hash__(self) -> int:
+        return hash(self.variable)
 
 
 Value = Const | LiveIn | Use | Before
@@ -38,6 +42,12 @@ class Draft:
     variable: str | None = None
     effect: bool = False
 
+    def with_operands(self, operands: tuple[Value, ...]) -> Draft:
+        """The same done to other values."""
+        return Draft(
+            self.op, operands, self.stream, self.memory, self.index, self.where, self.variable, self.effect
+        )
+
 
 class Graph:
     """Drafts by number. A pure operation on the same values is the same draft.
@@ -49,6 +59,7 @@ class Graph:
     def __init__(self, predicates: Iterable[Variable] = ()) -> None:
         self.drafts: list[Draft] = []
         self.numbers: dict[object, Use] = {}
+        self.constants: dict[int, ir.Const] = {}
         self.predicates = set(predicates)  # variables that are always 0 or 1
         self.logical: set[int] = set()  # pure drafts that are
         self.exprs: dict[Value, Expr] = {}
@@ -74,8 +85,8 @@ class Graph:
 
     def pure(self, op: str, *operands: Value, where: Place | None = None) -> Value:
         """The result of a pure operation, folded."""
-        exprs = tuple([self._expr(operand) for operand in operands])
-        return self._value(fold_apply(op, exprs, WIDTH, self._holds), where)
+        found = simpler(op, tuple([self._expr(operand) for operand in operands]), WIDTH, self._holds)
+        return self._made(op, list(operands), where) if found is None else self._value(found, where)
 
     def mark_predicate(self, value: Value) -> None:
         """The value is certainly 0 or 1, at least in iterations that count."""
@@ -98,39 +109,50 @@ class Graph:
 
     def _expr(self, value: Value) -> Expr:
         if isinstance(value, Const):
-            return ir.Const(value.value)
-        if value not in self.exprs:
+            known = self.constants.get(value.value)
+            if known is None:
+                known = self.constants[value.value] = ir.Const(value.value)
+            return known
+        found = self.exprs.get(value)
+        if found is None:
             leaf = value.variable if isinstance(value, Before) else Variable("leaf")
-            self._enter(Read(leaf), value)
+            found = self._enter(Read(leaf), value)
             self.leaves[leaf] = value
             if isinstance(value, Use) and _gives_predicate(self.drafts[value.node].op, value.output):
                 self.predicates.add(leaf)
-        return self.exprs[value]
+        return found
 
-    def _enter(self, expr: Expr, value: Value) -> None:
+    def _enter(self, expr: Expr, value: Value) -> Expr:
         self.exprs[value] = expr
         self.values[id(expr)] = value
+        return expr
 
     def _value(self, expr: Expr, where: Place | None) -> Value:
-        if id(expr) in self.values:
-            return self.values[id(expr)]
+        known = self.values.get(id(expr))
+        if known is not None:
+            return known
         match expr:
             case ir.Const(number):
                 return Const(number)
             case Read(variable):
                 return self.leaves[variable]
             case Apply(op, args):
-                operands = [self._value(arg, where) for arg in args]
-                if OPS[op].commutative:
-                    operands.sort(key=_rank)
-                use = self.shared(Draft(op, tuple(operands), where=where))
-                if use not in self.exprs:
-                    made = Apply(op, tuple([self._expr(operand) for operand in operands]))
-                    if self._holds(made):
-                        self.logical.add(use.node)
-                    self._enter(made, use)
-                return use
+                return self._made(op, [self._value(arg, where) for arg in args], where)
         raise AssertionError(expr)
+
+    def _made(self, op: str, operands: list[Value], where: Place | None) -> Use:
+        """The draft of an operation that is folded already."""
+        if op in _COMMUTATIVE:
+            operands.sort(key=_rank)
+        key = (op, *operands)
+        use = self.numbers.get(key)
+        if use is None:
+            use = self.numbers[key] = Use(self.add(Draft(op, tuple(operands), where=where)))
+            made = Apply(op, tuple([self._expr(operand) for operand in operands]))
+            if self._holds(made):
+                self.logical.add(use.node)
+            self._enter(made, use)
+        return use
 
     def _holds(self, expr: Expr) -> bool:
         """True if the value is certainly 0 or 1."""
@@ -157,15 +179,11 @@ def _gives_predicate(op: str, output: int) -> bool:
 
 def _rank(value: Value) -> tuple[int, int]:
     """An order of operands: what was computed last first, constants at the end."""
-    match value:
-        case Use(node):
-            return (0, -node)
-        case Before():
-            return (1, 0)
-        case LiveIn(index):
-            return (2, index)
-        case Const(number):
-            return (3, number)
+    if isinstance(value, Use):
+        return (0, -value.node)
+    if isinstance(value, Before):
+        return (1, 0)
+    return (2, value.index) if isinstance(value, LiveIn) else (3, value.value)
 
 
 class Recurrences:
@@ -238,7 +256,7 @@ def finish(graph: Graph, recurrences: Recurrences) -> tuple[list[Node], dict[int
     nodes = []
     for number, position in new.items():
         d = graph.drafts[number]
-        operands = tuple(_renumber(operand, new) for operand in resolved[number])
+        operands = tuple([_renumber(operand, new) for operand in resolved[number]])
         nodes.append(Node(position, d.op, operands, d.stream, d.memory, d.index, d.where, d.variable))
     return nodes, new
 
@@ -248,4 +266,6 @@ def _nodes(operands: Iterable[Operand]) -> list[int]:
 
 
 def _renumber(operand: Operand, new: Mapping[int, int]) -> Operand:
-    return replace(operand, node=new[operand.node]) if isinstance(operand, Use) else operand
+    if not isinstance(operand, Use):
+        return operand
+    return Use(new[operand.node], operand.distance, operand.initial, operand.output)

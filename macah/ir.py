@@ -101,7 +101,7 @@ class Const:
     bits: int = 32
 
     def __post_init__(self) -> None:
-        assert 0 <= self.value < 1 << self.bits, self
+        assert not self.value >> self.bits, self
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,17 @@ class Apply:
     bits: int = 32
 
     def __post_init__(self) -> None:
-        assert OPS[self.op].pure and len(self.args) == OPS[self.op].arity, self
-        widths = [arg.bits for arg in self.args]
+        op, args, bits = self.op, self.args, self.bits
+        assert len(args) == _ARITY.get(op), self
+        if op not in _MIXED:
+            for arg in args:
+                assert arg.bits == bits, self
+        elif op in COMPARISONS:
+            assert args[0].bits == args[1].bits and bits == 32, self
+        else:
+            self._check_mixed([arg.bits for arg in args])
+
+    def _check_mixed(self, widths: list[int]) -> None:
         match self.op:
             case "select":
                 assert widths[1:] == [self.bits, self.bits], self
@@ -151,13 +160,12 @@ class Apply:
                 assert widths == [32] and self.bits == 64, self
             case "trunc":
                 assert widths == [64] and self.bits == 32, self
-            case "shl" | "shr" | "sar" | "rotl":
-                assert widths[0] == self.bits, self
-            case op if op in COMPARISONS:
-                assert widths[0] == widths[1] and self.bits == 32, self
             case _:
-                assert all(w == self.bits for w in widths), self
+                assert widths[0] == self.bits, self
 
+
+_ARITY = {name: op.arity for name, op in OPS.items() if op.pure}
+_MIXED = COMPARISONS | {"select", "sext32", "zext32", "trunc", "shl", "shr", "sar", "rotl"}
 
 Expr = Const | Read | Load | Apply
 

@@ -39,6 +39,8 @@ class Range:
         return max(-self.least, self.most)
 
     def __or__(self, other: Range) -> Range:
+        if self is ALL or other is ALL:
+            return ALL
         return Range(
             min(self.low, other.low),
             max(self.high, other.high),
@@ -49,6 +51,10 @@ class Range:
 
     def __and__(self, other: Range) -> Range:
         """What both allow; if that is nothing, control does not come here, and anything may be said."""
+        if other is ALL:
+            return self
+        if self is ALL:
+            return other
         return made(
             max(self.low, other.low),
             min(self.high, other.high),
@@ -59,12 +65,21 @@ class Range:
 
     def within(self, other: Range) -> bool:
         """True if the other one allows all of it."""
-        return self | other == other
+        return (
+            self.low >= other.low
+            and self.high <= other.high
+            and self.least >= other.least
+            and self.most <= other.most
+            and not self.bits & ~other.bits
+        )
 
 
 def made(low: int = 0, high: int = WORD, least: int = -HALF, most: int = HALF - 1, bits: int = WORD) -> Range:
     """A range from what is known; what follows from it is put in."""
+    if low == 0 and high == WORD and least == -HALF and most == HALF - 1 and bits == WORD:
+        return ALL
     for _ in range(2):
+        bits &= (1 << high.bit_length()) - 1 if high >= 0 else 0
         high = min(high, bits)
         if high < HALF:
             least, most = max(least, low), min(most, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from arch.ops import OPS
 from backend.dfg import Const, LiveIn, Use
@@ -27,17 +27,19 @@ class Loop:
 
     def live(self) -> tuple[list[int], list[Variable]]:
         """The drafts that effects need, in order, and the variables of which they need the last values."""
-        pending: list[Value] = [Use(number) for number, draft in enumerate(self.graph.drafts) if draft.effect]
+        drafts = self.graph.drafts
+        pending: list[Value] = [Use(number) for number, draft in enumerate(drafts) if draft.effect]
         pending += self.kept
         found, variables = set[int](), dict[Variable, None]()
         while pending:
-            match pending.pop():
-                case Use(node) if node not in found:
-                    found.add(node)
-                    pending.extend(self.graph.drafts[node].operands)
-                case Before(variable) if variable not in variables:
-                    variables[variable] = None
-                    pending.append(self.final[variable])
+            value = pending.pop()
+            if isinstance(value, Use):
+                if value.node not in found:
+                    found.add(value.node)
+                    pending += drafts[value.node].operands
+            elif isinstance(value, Before) and value.variable not in variables:
+                variables[value.variable] = None
+                pending.append(self.final[value.variable])
         return sorted(found), list(variables)
 
 
@@ -54,11 +56,8 @@ class Rebuilt:
         """What stands for a value of the old graph."""
         if not isinstance(value, Use):
             return value
-        return (
-            self.values[value.node]
-            if value.node in self.values
-            else replace(value, node=self.numbers[value.node])
-        )
+        found = self.values.get(value.node)
+        return Use(self.numbers[value.node], output=value.output) if found is None else found
 
     def loop(self, variables: list[Variable]) -> Loop:
         final = {variable: self.value(self.old.final[variable]) for variable in variables}
@@ -93,5 +92,5 @@ def rebuilt(old: Loop, rules: Rules, predicates: Iterable[Variable] = ()) -> tup
                 new.graph.name(value, draft.variable)
             new.values[number] = value
         else:
-            new.numbers[number] = new.graph.add(replace(draft, operands=operands))
+            new.numbers[number] = new.graph.add(draft.with_operands(operands))
     return new, new.loop(variables)

@@ -13,6 +13,7 @@ from macah.ir import Apply, Array, Body, Const, Expr, Label, Load, Read, Stmt, S
 
 S = TypeVar("S", bound=Stmt)
 
+LEAVES = (Const, Read)
 _NESTING = (ir.If, ir.Block, ir.DoWhile, ir.While, ir.UnrolledFor)
 
 # --- Expressions
@@ -41,6 +42,8 @@ def subexpressions(expr: Expr) -> list[Expr]:
 
 def variables_in(expr: Expr) -> list[Variable]:
     """The variables that an expression reads, some more than once."""
+    if isinstance(expr, Read):
+        return [expr.variable]
     pending, found, seen = [expr], list[Variable](), set[int]()
     while pending:
         inner = pending.pop()
@@ -48,20 +51,20 @@ def variables_in(expr: Expr) -> list[Variable]:
             found.append(inner.variable)
         elif not isinstance(inner, Const) and id(inner) not in seen:
             seen.add(id(inner))
-            pending.extend(children(inner)[::-1])
+            pending += (inner.args if isinstance(inner, Apply) else inner.index)[::-1]
     return found
 
 
 def loads_in(expr: Expr) -> list[Load]:
     """The loads in an expression."""
-    if isinstance(expr, Const | Read):
+    if isinstance(expr, LEAVES):
         return []
     return [inner for inner in subexpressions(expr) if isinstance(inner, Load)]
 
 
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`change` applied to every subexpression, inner ones first; shared ones are visited once."""
-    if isinstance(expr, Const | Read):
+    if isinstance(expr, LEAVES):
         return change(expr)
     done: dict[int, Expr] = {}
 
@@ -71,13 +74,13 @@ def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return found
         new: Expr = old
         if isinstance(old, Apply):
-            inner = _each(old.args, visit)
-            if inner is not old.args:
+            inner = tuple([visit(arg) for arg in old.args])
+            if not all(map(is_, inner, old.args)):
                 new = Apply(old.op, inner, old.bits)
         elif isinstance(old, Load):
-            inner = _each(old.index, visit)
-            if inner is not old.index:
-                new = replace(old, index=inner)
+            inner = tuple([visit(arg) for arg in old.index])
+            if not all(map(is_, inner, old.index)):
+                new = Load(old.array, inner, old.site, old.settled)
         done[id(old)] = result = change(new)
         return result
 

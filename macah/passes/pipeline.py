@@ -80,14 +80,14 @@ def optimize(kernel: ir.Kernel, watch: Callable[[str, ir.Kernel], None] | None =
     """
     absent: frozenset[type] = frozenset()
     widths: tuple[int, ...] = (32, 64)
-    check_kernel(kernel)
+    checked = check_kernel(kernel)
     for step in PIPELINE:
         if step.name in kernel.without:
             continue
         kernel = step.run(kernel)
         absent |= frozenset(step.removes)
         widths = (32,) if step.narrows else widths
-        check_kernel(kernel, absent, widths)
+        checked = check_kernel(kernel, absent, widths, checked)
         if watch is not None:
             watch(step.name, kernel)
     return kernel
