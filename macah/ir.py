@@ -12,7 +12,7 @@ constants or captured variables and one `DoWhile` whose body is straight-line co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from arch.ops import COMPARISONS, OPS
@@ -123,6 +123,7 @@ class Load:
     index: tuple[Expr, ...]
     site: Site | None = None  # from `find_sites`
     settled: int = 0  # stores of so many iterations before this one need not be seen
+    variables: tuple[Variable, ...] = field(init=False, repr=False, compare=False)  # see `walk.variables_in`
 
     @property
     def bits(self) -> int:
@@ -140,6 +141,7 @@ class Apply:
     op: str
     args: tuple[Expr, ...]
     bits: int = 32
+    variables: tuple[Variable, ...] = field(init=False, repr=False, compare=False)  # see `walk.variables_in`
 
     def __post_init__(self) -> None:
         op, args, bits = self.op, self.args, self.bits

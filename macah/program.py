@@ -129,7 +129,7 @@ def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tup
 
 def place_of(node: Any) -> Place:
     """Where a node begins in its source file."""
-    coord = next((n.coord for n in walk(node) if n.coord is not None), None)
+    coord = node.coord or next((n.coord for n in walk(node) if n.coord is not None), None)
     return place_at(coord) if coord else Place("<unknown>", 0)
 
 
@@ -139,7 +139,7 @@ def walk(node: Any) -> Iterator[Any]:
     while waiting:
         current = waiting.pop()
         yield current
-        waiting.extend(reversed(list(current)))
+        waiting += list(current)[::-1]
 
 
 def contains_macah(node: Any, shiftable: Container[str] = ()) -> bool:

@@ -40,10 +40,21 @@ def subexpressions(expr: Expr) -> list[Expr]:
     return list(found.values())
 
 
-def variables_in(expr: Expr) -> list[Variable]:
-    """The variables that an expression reads, some more than once."""
+def variables_in(expr: Expr) -> tuple[Variable, ...]:
+    """The variables that an expression reads, some more than once; found once, as many passes ask."""
     if isinstance(expr, Read):
-        return [expr.variable]
+        return (expr.variable,)
+    if isinstance(expr, Const):
+        return ()
+    try:
+        return expr.variables
+    except AttributeError:
+        found = tuple(_reads(expr))
+        object.__setattr__(expr, "variables", found)
+        return found
+
+
+def _reads(expr: Expr) -> list[Variable]:
     pending, found, seen = [expr], list[Variable](), set[int]()
     while pending:
         inner = pending.pop()

@@ -19,7 +19,7 @@ from arch.ops import COMPARISONS
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, If, Read, Stmt, Variable
 from macah.passes.code import Code, Node
-from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, step_back
+from macah.passes.liveness import Live, apart, live_at_body_end, live_at_end, live_before, step_back
 from macah.passes.merge import merge
 from macah.passes.predicate import Arm, Predicates, negate
 from macah.walk import bodies, both, is_constant, targets, variables_in, with_guard
@@ -80,6 +80,12 @@ class _Converter:
                 return with_guard(stmt, path)
 
     def branch(self, stmt: If, live: set[Variable], path: Expr) -> Code:
+        inside = apart(stmt, live)
+        code = self.inside(stmt, inside, path)
+        live |= inside
+        return code
+
+    def inside(self, stmt: If, live: set[Variable], path: Expr) -> Code:
         after, entered = frozenset(live), set(live)
         if isinstance(stmt.condition, Const):
             taken, other = (stmt.then, stmt.orelse) if stmt.condition.value else (stmt.orelse, stmt.then)

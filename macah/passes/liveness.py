@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from macah import ir
 from macah.ir import Body, Expr, Stmt, Variable
-from macah.walk import is_constant, operands, targets, variables_in
+from macah.walk import is_constant, operands, statements, targets, variables_in
 
 Live = frozenset[Variable]
 
@@ -26,20 +26,60 @@ def live_before(body: Body, after: Iterable[Variable]) -> Live:
 
 def step_back(stmt: Stmt, live: set[Variable]) -> None:
     """Change what is live after a statement into what is live before it."""
-    match stmt:
-        case ir.If(condition, then, orelse):
-            before = live_before(then, live) | live_before(orelse, live)
-            live.clear()
-            live.update(before, variables_in(condition))
-        case ir.DoWhile(body, condition, guard):
-            head = live_before(body, live.union(variables_in(condition)))
-            if is_constant(guard, 1):
-                live.clear()
-            live.update(head, variables_in(guard))
-        case _:
-            live.difference_update(overwritten(stmt))
-            for expr in operands(stmt):
-                live.update(variables_in(expr))
+    if isinstance(stmt, ir.If | ir.DoWhile):
+        needed, lost = _summary(stmt)
+        live -= lost
+        live |= needed
+    else:
+        live.difference_update(overwritten(stmt))
+        for expr in operands(stmt):
+            live.update(variables_in(expr))
+
+
+def _summary(stmt: ir.If | ir.DoWhile) -> tuple[set[Variable], set[Variable]]:
+    """What is live before a statement in any case; what is not, unless that has it."""
+    if isinstance(stmt, ir.If):
+        needed, lost = _of_body(stmt.then)
+        others, kept = _of_body(stmt.orelse)
+        needed |= others
+        needed.update(variables_in(stmt.condition))
+        return needed, lost & kept
+    needed, lost = _of_body(stmt.body)
+    needed |= set(variables_in(stmt.condition)) - lost
+    needed.update(variables_in(stmt.guard))
+    return needed, lost if is_constant(stmt.guard, 1) else set()
+
+
+def _of_body(body: Body) -> tuple[set[Variable], set[Variable]]:
+    needed, lost = set[Variable](), set[Variable]()
+    for stmt in reversed(body):
+        if isinstance(stmt, ir.If | ir.DoWhile):
+            more, less = _summary(stmt)
+            lost |= less
+            needed -= less
+            needed |= more
+        else:
+            lost.update(overwritten(stmt))
+            step_back(stmt, needed)
+    return needed, lost
+
+
+def apart(stmt: Stmt, live: set[Variable]) -> set[Variable]:
+    """Takes out of `live` all that a statement may touch: the rest neither changes nor matters inside it.
+
+    It takes all if that is less work.
+    """
+    touched = set[Variable]()
+    for inner in statements((stmt,)):
+        touched.update(targets(inner))
+        for expr in operands(inner):
+            touched.update(variables_in(expr))
+        if len(touched) > len(live) or isinstance(inner, ir.Leave):
+            touched = set(live)
+            break
+    touched &= live
+    live -= touched
+    return touched
 
 
 def overwritten(stmt: Stmt) -> tuple[Variable, ...]:

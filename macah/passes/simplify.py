@@ -14,6 +14,7 @@ from functools import partial
 from macah import ir
 from macah.fold import inverse, is_predicate, predicates
 from macah.ir import Array, Body, Expr, Label, Stmt, Variable
+from macah.passes.liveness import apart
 from macah.propagate import Propagator
 from macah.walk import arrays_read, is_constant, operands, read, variables_in
 
@@ -78,8 +79,10 @@ class _Sweeper:
         return stmt
 
     def branch(self, stmt: ir.If, live: set[Variable]) -> Stmt | None:
-        other = set(live)
-        then, orelse = self.body(stmt.then, live), self.body(stmt.orelse, other)
+        inside = apart(stmt, live)
+        other = set(inside)
+        then, orelse = self.body(stmt.then, inside), self.body(stmt.orelse, other)
+        live |= inside
         live |= other
         if not then and not orelse:
             return None
