@@ -64,7 +64,7 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     rows, columns = root.take_int("rows", 2, LARGEST), root.take_int("columns", 2, LARGEST)
     if size:
         rows, columns = size
-    links = _read_links(root.take_table("links"))
+    links = _read_links(root.take_table("links"), min(rows, columns))
     tables = root.take_tables("layer")
     # One memory, with every unit as a port that does `mem`.
     memory = root.take_table("memory")
@@ -80,15 +80,20 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     return Description(name, width, max_interval, rows, columns, layers, links, words)
 
 
-def _read_links(table: Table) -> Links:
-    """Which tiles are linked, and how: see `layout.Links`. `shared`: all links of a tile are one register."""
+def _read_links(table: Table, side: int) -> Links:
+    """Which tiles are linked, and how: see `layout.Links`. `shared`: all links of a tile are one register.
+
+    Grids whose shorter side is less than `long_from` have no diagonals and hops.
+    """
     words = table.take_int("words", 1, 8, 1)
     steps: dict[str, tuple[int, int]] = {}
     if table.take_bool("neighbours"):
         steps |= _SIDES
-    if table.take_bool("diagonals"):
+    diagonals, hops = table.take_bool("diagonals"), table.take_bool("hops")
+    long = side >= table.take_int("long_from", 0, LARGEST, 0)
+    if diagonals and long:
         steps |= _CORNERS
-    if table.take_bool("hops"):
+    if hops and long:
         steps |= {f"{side}2": (2 * down, 2 * right) for side, (down, right) in _SIDES.items()}
     wrap, shared, held, crossbar = (table.take_bool(key) for key in ("wrap", "shared", "held", "crossbar"))
     if held and words > 1:

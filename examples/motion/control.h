@@ -145,6 +145,7 @@ static void control(Control *c)
     else if (can_load(c)) send_load(c);
     else if (c->count < MOST_ASKED && send_comparison(c)) continue;
     else if (c->count) {
+      if (c->since < LOAD - 1) send(c, PASS); /* the next load need not wait for what is answered now */
       distortion <? c->results;
       take(c, distortion);
     } else

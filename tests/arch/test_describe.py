@@ -126,6 +126,8 @@ def test_links_lead_to_existing_tiles_only(tmp_path: Path) -> None:
         ("neighbours = true", {1, 4}),
         ("neighbours = true\ndiagonals = true", {1, 4, 5}),
         ("neighbours = true\nhops = true", {1, 2, 4, 8}),
+        ("neighbours = true\nhops = true\nlong_from = 4", {1, 2, 4, 8}),
+        ("neighbours = true\nhops = true\ndiagonals = true\nlong_from = 5", {1, 4}),
         ("neighbours = true\nwrap = true", {1, 3, 4, 12}),
         ("neighbours = true\nwords = 2", {1, 4}),
         ("neighbours = true\nshared = true", {1, 4}),
