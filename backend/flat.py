@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from arch.fabric import RESULT_FAR, Fabric, Kind
 
 from .dfg import DFG
-from .reach import far_from, far_to
+from .reach import between, far_from, far_to, nearest
 
 NEAR = 64
 """How many near units of a class are listed for each unit."""
@@ -85,37 +85,21 @@ class Terrain:
         self._near: dict[tuple[int, ...], tuple[array[int], array[int]]] = {}
         self._apart = self._between_units()
 
-    def _between_units(self) -> list[list[int]]:
+    def _between_units(self) -> array[int]:
         """The fewest cycles from any result of one unit to any operand of another."""
-        memo: dict[tuple[frozenset[int], frozenset[int]], int] = {}
-        outs = [frozenset(r for results in u.results.values() for r in results) for u in self.fabric.units]
-        ins = [frozenset(self.basin[o] for o in u.operands) for u in self.fabric.units]
-        table = []
-        for out in outs:
-            line = []
-            for into in ins:
-                key = (out, into)
-                if key not in memo:
-                    memo[key] = min(
-                        (self.gap[b * self.resources + r] for b in into for r in out), default=RESULT_FAR
-                    )
-                line.append(memo[key])
-            table.append(line)
-        return table
+        outs = [sorted({r for results in u.results.values() for r in results}) for u in self.fabric.units]
+        ins = [sorted({self.basin[o] for o in u.operands}) for u in self.fabric.units]
+        return between(self.gap, self.resources, *rows(outs), *rows(ins), RESULT_FAR)
 
     def apart(self, a: int, b: int) -> int:
         """The fewest cycles from a result of unit a to an operand of unit b."""
-        return self._apart[a][b]
+        return self._apart[a * self.units + b]
 
     def near(self, units: tuple[int, ...]) -> tuple[array[int], array[int]]:
         """For each unit of the fabric, the nearest ones of `units`, itself first: compressed rows."""
         if units not in self._near:
-            table = []
-            for u in range(self.units):
-                there = self._apart[u]
-                back = self._apart
-                order = sorted(units, key=lambda v: (v != u, min(there[v], back[v][u]), v))  # noqa: B023
-                table.append(order[:NEAR])
+            some = ints(units)
+            table = [nearest(self._apart, self.units, u, some, NEAR) for u in range(self.units)]
             self._near[units] = rows(table)
         return self._near[units]
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from .flat import Board, Problem
 
 
+# The first price of an edge without route, as in flat.py.
+BROKEN = cython.declare(cython.double, 30.0)
+
+
 @cython.cclass
 class Ledger:
     """Looks at a board, remembers its conflicts and sets its prices."""
@@ -144,6 +148,20 @@ class Ledger:
             if self.lacks(k):
                 self.order_grudge[k] += 3.0
         self.present[0] = min(self.present[0] * growth, 10.0)
+        self.reprice()
+
+    def forgive(self, keep: cython.double, present: cython.double) -> None:
+        """Begin anew where things are: of what was learnt so much is kept, and sharing is cheap again."""
+        k: cython.int
+        for k in range(self.resources * self.interval):
+            self.history[k] *= keep
+        for k in range(self.units * self.interval):
+            self.weary[k] *= keep
+        for k in range(self.edges):
+            self.grudge[k] = BROKEN + (self.grudge[k] - BROKEN) * keep
+        for k in range(len(self.order_grudge) - 1):
+            self.order_grudge[k] = BROKEN + (self.order_grudge[k] - BROKEN) * keep
+        self.present[0] = present
         self.reprice()
 
     def end_of(self, e: cython.int, which: cython.int) -> int:

@@ -68,7 +68,12 @@ def _first_units(problem: Problem, schedule: Schedule, homes: Sequence[int]) -> 
         units = _allowed(problem, n, homes)
         edges = problem.ins[problem.in_at[n] : problem.in_at[n + 1]]
         near = next((found[problem.source[e]] for e in edges if found[problem.source[e]] >= 0), around)
-        found[n] = min(units, key=lambda u: ((u, slot) in taken, problem.terrain.apart(near, u), u))  # noqa: B023
+        row = problem.kind[n] * (problem.terrain.units + 1) + near
+        nearby = problem.near[problem.near_at[row] : problem.near_at[row + 1]] if problem.group[n] < 0 else ()
+        at = next((u for u in nearby if (u, slot) not in taken), -1)
+        if at < 0:
+            at = min(units, key=lambda u: ((u, slot) in taken, problem.terrain.apart(near, u), u))  # noqa: B023
+        found[n] = at
         taken.add((found[n], slot))
         around = found[n]
     return found

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="valid-type, misc, untyped-decorator, no-untyped-call, no-any-return, attr-defined"
-"""Distances over the graph of routing resources, in cycles.
+"""Distances over the graph of routing resources, and between units, in cycles.
 
 Compiled by Cython, or run as it is: both give the same result.
 """
@@ -19,32 +19,7 @@ def far_to(
     far: cython.int,
 ) -> array[int]:
     """The fewest cycles to each resource from any of `start`, walking towards sinks; `start` are entered."""
-    size: cython.int = len(delay)
-    found = array("i", [far]) * size
-    best: cython.int[::1] = found
-    layers: list[list[int]] = [[], []]
-    cycles: cython.int = 0
-    here: cython.int
-    there: cython.int
-    i: cython.int
-    for r in start:
-        best[r] = delay[r]
-        layers[delay[r]].append(r)
-    while cycles < len(layers):
-        layer = layers[cycles]
-        layers.append([])
-        for here in layer:
-            if best[here] < cycles:
-                continue
-            for i in range(at[here], at[here + 1]):
-                there = links[i]
-                if best[there] > cycles + delay[there]:
-                    best[there] = cycles + delay[there]
-                    layers[cycles + delay[there]].append(there)
-        cycles += 1
-        if not layer and not layers[cycles]:
-            break
-    return found
+    return _walk(at, links, delay, start, far, True)
 
 
 def far_from(
@@ -55,33 +30,124 @@ def far_from(
     far: cython.int,
 ) -> array[int]:
     """The fewest cycles from each resource to any of `start`, walking towards sources."""
-    size: cython.int = len(delay)
+    return _walk(at, links, delay, start, far, False)
+
+
+@cython.cfunc
+@cython.locals(
+    size=cython.int,
+    cycles=cython.int,
+    k=cython.int,
+    r=cython.int,
+    s=cython.int,
+    i=cython.int,
+    t=cython.int,
+    now=cython.int,
+    coming=cython.int,
+    best=cython.int[::1],
+    here=cython.int[::1],
+    later=cython.int[::1],
+)
+def _walk(
+    at: cython.int[::1],
+    links: cython.int[::1],
+    delay: cython.int[::1],
+    start: cython.int[::1],
+    far: cython.int,
+    entering: cython.bint,
+) -> array[int]:
+    """Breadth first over edges of 0 or 1 cycles: a resource's delay counts where it is entered or, else, left."""
+    size = len(delay)
     found = array("i", [far]) * size
-    best: cython.int[::1] = found
-    layer: list[int] = []
-    for r in start:
-        if best[r] > 0:
-            best[r] = 0
-            layer.append(r)
-    cycles: cython.int = 0
-    here: cython.int
-    there: cython.int
-    i: cython.int
-    while layer:
-        later: list[int] = []
-        for here in layer:
-            if best[here] < cycles:
+    best = found
+    # A resource is noted at most once for a distance, and again for one that is shorter by one.
+    here = array("i", [0]) * (2 * size + len(start))
+    later = array("i", [0]) * (2 * size + len(start))
+    now = coming = 0
+    for k in range(len(start)):
+        r = start[k]
+        t = delay[r] if entering else 0
+        if best[r] <= t:
+            continue
+        best[r] = t
+        if t:
+            later[coming] = r
+            coming += 1
+        else:
+            here[now] = r
+            now += 1
+    cycles = 0
+    while now + coming > 0:
+        k = 0
+        while k < now:
+            r = here[k]
+            k += 1
+            if best[r] < cycles:
                 continue
-            for i in range(at[here], at[here + 1]):
-                there = links[i]
-                # Entering `here` is what takes the cycle.
-                if delay[here]:
-                    if best[there] > cycles + 1:
-                        best[there] = cycles + 1
-                        later.append(there)
-                elif best[there] > cycles:
-                    best[there] = cycles
-                    layer.append(there)
-        layer = later
+            for i in range(at[r], at[r + 1]):
+                s = links[i]
+                t = cycles + (delay[s] if entering else delay[r])
+                if best[s] <= t:
+                    continue
+                best[s] = t
+                if t > cycles:
+                    later[coming] = s
+                    coming += 1
+                else:
+                    here[now] = s
+                    now += 1
+        here, later = later, here
+        now = coming
+        coming = 0
         cycles += 1
     return found
+
+
+@cython.locals(u=cython.int, v=cython.int, i=cython.int, k=cython.int, least=cython.int, t=cython.int)
+def between(
+    gap: cython.int[::1],
+    size: cython.int,
+    outs_at: cython.int[::1],
+    outs: cython.int[::1],
+    ins_at: cython.int[::1],
+    ins: cython.int[::1],
+    far: cython.int,
+) -> array[int]:
+    """A square table: the fewest cycles from any of a unit's results to any of another's basins."""
+    units: cython.int = len(outs_at) - 1
+    found = array("i", [far]) * (units * units)
+    table: cython.int[::1] = found
+    for u in range(units):
+        for v in range(units):
+            least = far
+            for k in range(ins_at[v], ins_at[v + 1]):
+                for i in range(outs_at[u], outs_at[u + 1]):
+                    t = gap[ins[k] * size + outs[i]]
+                    least = t if t < least else least
+            table[u * units + v] = least
+    return found
+
+
+@cython.locals(i=cython.int, v=cython.int, t=cython.int, cycles=cython.int, more=cython.int)
+def nearest(
+    apart: cython.int[::1], units: cython.int, u: cython.int, some: cython.int[::1], most: cython.int
+) -> list[int]:
+    """At most `most` of `some` units, the nearest to u, in either direction, first; u itself before all."""
+    found: list[int] = []
+    more = 0
+    for i in range(len(some)):
+        if some[i] == u:
+            found.append(u)
+    while more >= 0 and len(found) < most:
+        cycles = more
+        more = -1
+        for i in range(len(some)):
+            v = some[i]
+            t = min(apart[u * units + v], apart[v * units + u])
+            if v == u or t < cycles:
+                continue
+            if t == cycles:
+                found.append(v)
+            elif more < 0 or t < more:
+                more = t
+    return found[:most]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .flat import Board, Problem
+from .flat import SHARING, Board, Problem
 from .flood import Flood
 from .flow import Flow
 from .ledger import Ledger
@@ -23,6 +23,9 @@ GROWTH = 1.03
 
 PATIENCE = 400
 """Iterations without a new best number of conflicts, at effort 1, until the attempt is given up."""
+
+USUAL = 1000
+"""With more edges than this, more states may be visited, in proportion."""
 
 CROWDED = 8
 """While more than one edge in so many is in conflict, operations move four times less often."""
@@ -47,6 +50,9 @@ class Manner:
 ROOMY = Manner(settling=3, rest=3, renewal=0, work=4_000_000)
 PRESSED = Manner(settling=20, rest=40, renewal=2, work=12_000_000)
 """With few registers free an operation that moves does more harm to others than good."""
+
+ROUND, KEPT = 100, 0.3
+"""Iterations without a new best until prices begin anew, and how much of what was learnt they keep."""
 
 LONG = 22
 """With intervals so long values are mostly held, not moved."""
@@ -110,14 +116,18 @@ class Negotiation:
     def run(self, all_edges: int, effort: float, pulse: Callable[[int], None]) -> int:
         """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
         best, iteration, manner = 1 << 30, 0, self.manner
-        best_iteration, best_work = 0, 0
+        best_iteration, best_work, forgiven = 0, 0, 0
         while True:
             nodes, edges = self.ledger.survey()
             conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
             pulse(conflicts)
             if conflicts < best:
                 best, best_iteration, best_work = conflicts, iteration, work
-            stale = iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * effort
+            if iteration - max(best_iteration, forgiven) > ROUND:
+                forgiven = iteration
+                self.ledger.forgive(KEPT, SHARING)
+            patience = effort * max(1.0, all_edges / USUAL)
+            stale = iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * patience
             if conflicts == 0 or stale:
                 return best
             self.ledger.remember(GROWTH)

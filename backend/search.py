@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .bound import Bounds
+from .core import raised, refuted
 from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Placement, Schedule, Shortage
 from .place import HOT, WARM, place
@@ -22,7 +23,10 @@ from .schedule import earliest_starts, modulo_schedule
 ATTEMPTS = 3
 """Attempts at an interval, at effort 1."""
 
-MORE, NEARLY = 2, 3
+PLACING, ROUTING = (1, 3, 6, 4), (1, 2, 2, 4)
+"""How much each attempt, in turn, does of placing and of routing."""
+
+MORE, NEARLY = 5, 3
 """More attempts, at effort 1, when an attempt has left no more than so many conflicts."""
 
 PATIENT_STEPS = 4
@@ -30,6 +34,9 @@ PATIENT_STEPS = 4
 
 MANY, FEW = 250, 2
 """Graphs of more nodes than MANY get FEW attempts: each takes seconds, and an interval costs them little."""
+
+HUGE = 1000
+"""Graphs of more nodes get half of that for placing, which takes most of their time."""
 
 SHORT, PERSISTENT = 2, 16
 """At intervals up to SHORT, where the next one halves the kernel's speed, so many attempts at effort 1."""
@@ -176,6 +183,8 @@ class Search:
             if isinstance(result, Mapping):
                 self.best = result
                 return
+            if trials.made == 1 and self._refuted(interval):
+                break
             hopeless = HOPELESS + self.problem.nodes // 10
             enough = trials.made >= round(ATTEMPTS * effort) and result > NEARLY
             if result > 4 * hopeless or (not short and (enough or result > hopeless)):
@@ -183,6 +192,15 @@ class Search:
             if quick and (trials.made >= ATTEMPTS or result > NEARLY):
                 return
         trials.closed = True
+
+    def _refuted(self, interval: int) -> bool:
+        """Whether a core has no places at an interval: then that is below the bound."""
+        nodes = refuted(self.problem, interval)
+        if nodes and interval == self.bounds.mii:
+            self.bounds = raised(self.bounds, nodes)
+        if nodes:
+            self.report(f"II {interval}: refuted by a recurrence of {len(nodes)} operations")
+        return bool(nodes)
 
     def _attempt(self, interval: int, attempt: int) -> Mapping | int:
         """Place and route once: a mapping, or how many conflicts remain."""
@@ -196,12 +214,13 @@ class Search:
 
         schedule = self._schedule(interval, 1 + attempt % 2)
         seed = options.seed * 1000003 + interval * 101 + attempt
-        effort = options.effort * (1 + attempt % ATTEMPTS)
+        again = attempt % len(PLACING)
+        effort = options.effort * PLACING[again] / (2 if problem.nodes > HUGE else 1)
         placement = place(problem, schedule, seed, effort, HOT if interval <= SHORT else WARM, pulse)
         if self._hopeless(placement):
             self.report(f"{name}: values need too many registers")
             return 1 << 30
-        result = route(problem, placement, seed, options.effort, pulse)
+        result = route(problem, placement, seed, options.effort * ROUTING[again], pulse)
         if isinstance(result, Mapping):
             self.report(f"{name}: mapped")
             return result
