@@ -241,10 +241,9 @@ def delays(problem: Problem) -> list[Delay]:
         else:
             key = (problem.code[p], problem.kind[c], 0)
             if key not in nearest:
+                least = problem.terrain.least(problem.candidates(c))
                 nearest[key] = min(
-                    problem.latency[problem.code[p] * problem.terrain.units + u]
-                    - 1
-                    + min(problem.terrain.apart(u, v) for v in problem.candidates(c))
+                    problem.latency[problem.code[p] * problem.terrain.units + u] - 1 + least[u]
                     for u in problem.candidates(p)
                 )
             cycles = nearest[key]

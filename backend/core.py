@@ -1,9 +1,9 @@
 """Recurrences whose operations cannot be near enough to each other, whatever their places.
 
-Operations on recurrences that leave nearly no slack at an interval, its *cores*, have fixed times, but for a cycle
-or two, and few cycles to bring their values in. Whether they have places at all, one for each unit and slot,
-a SAT solver decides: without routes, without registers and without everything that is not in the core, so that
-a refutation holds for every schedule.
+Operations on recurrences that leave nearly no slack at an interval, its *cores*, have fixed times, but for a
+cycle or two, and few cycles to bring their values in. Whether they have places at all, one a unit and slot,
+a SAT solver decides: without routes, without registers and without all that is not in the core, so that a
+refutation holds for every schedule.
 """
 
 from __future__ import annotations
@@ -208,7 +208,9 @@ class _Places:
         literal, binds = self.clauses.fresh(), False
         for u, here in self.unit[source].items():
             left = cycles - problem.latency[problem.code[source] * terrain.units + u] + 1
-            there = [lit for v, lit in self.unit[target].items() if min(terrain.apart(u, v), RESULT_FAR) <= left]
+            there = [
+                lit for v, lit in self.unit[target].items() if min(terrain.apart(u, v), RESULT_FAR) <= left
+            ]
             if len(there) < len(self.unit[target]):
                 binds = True
                 self.clauses.some([-literal, -here, *there])

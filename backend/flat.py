@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from arch.fabric import RESULT_FAR, Fabric, Kind
 
 from .dfg import DFG
-from .reach import between, far_from, far_to, nearest
+from .reach import between, far_from, far_to, least_to, nearest
 
 NEAR = 64
 """How many near units of a class are listed for each unit."""
@@ -83,17 +83,25 @@ class Terrain:
             for position, operand in enumerate(u.operands):
                 self.unit_operands[self.ports * u.id + position] = operand
         self._near: dict[tuple[int, ...], tuple[array[int], array[int]]] = {}
+        self._least: dict[tuple[int, ...], array[int]] = {}
         self._apart = self._between_units()
 
     def _between_units(self) -> array[int]:
         """The fewest cycles from any result of one unit to any operand of another."""
         outs = [sorted({r for results in u.results.values() for r in results}) for u in self.fabric.units]
         ins = [sorted({self.basin[o] for o in u.operands}) for u in self.fabric.units]
-        return between(self.gap, self.resources, *rows(outs), *rows(ins), RESULT_FAR)
+        found: array[int] = between(self.gap, self.resources, *rows(outs), *rows(ins), RESULT_FAR)
+        return found
 
     def apart(self, a: int, b: int) -> int:
         """The fewest cycles from a result of unit a to an operand of unit b."""
         return self._apart[a * self.units + b]
+
+    def least(self, units: tuple[int, ...]) -> array[int]:
+        """From each unit of the fabric, the fewest cycles to any of `units`."""
+        if units not in self._least:
+            self._least[units] = least_to(self._apart, self.units, ints(units), RESULT_FAR)
+        return self._least[units]
 
     def near(self, units: tuple[int, ...]) -> tuple[array[int], array[int]]:
         """For each unit of the fabric, the nearest ones of `units`, itself first: compressed rows."""

@@ -56,7 +56,7 @@ def _walk(
     far: cython.int,
     entering: cython.bint,
 ) -> array[int]:
-    """Breadth first over edges of 0 or 1 cycles: a resource's delay counts where it is entered or, else, left."""
+    """Breadth first, over edges of 0 or 1 cycles: a resource's delay counts on entering it or on leaving."""
     size = len(delay)
     found = array("i", [far]) * size
     best = found
@@ -151,3 +151,17 @@ def nearest(
             elif more < 0 or t < more:
                 more = t
     return found[:most]
+
+
+@cython.locals(u=cython.int, i=cython.int, least=cython.int, t=cython.int)
+def least_to(apart: cython.int[::1], units: cython.int, some: cython.int[::1], far: cython.int) -> array[int]:
+    """For each unit the fewest cycles to any of `some` units."""
+    found = array("i", [far]) * units
+    table: cython.int[::1] = found
+    for u in range(units):
+        least = far
+        for i in range(len(some)):
+            t = apart[u * units + some[i]]
+            least = t if t < least else least
+        table[u] = least
+    return found

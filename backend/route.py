@@ -127,7 +127,9 @@ class Negotiation:
                 forgiven = iteration
                 self.ledger.forgive(KEPT, SHARING)
             patience = effort * max(1.0, all_edges / USUAL)
-            stale = iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * patience
+            stale = (
+                iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * patience
+            )
             if conflicts == 0 or stale:
                 return best
             self.ledger.remember(GROWTH)

@@ -89,7 +89,8 @@ def modulo_schedule(problem: Problem, interval: int, stretch: int = 0) -> list[i
     earliest, cycle = longest_paths(problem.nodes, arcs, interval)
     if cycle:
         return None
-    back = [Delay(a.target, a.source, a.distance, a.cycles) for a in arcs]
+    # Reversed, as producers come before consumers mostly: so times settle in few rounds.
+    back = [Delay(a.target, a.source, a.distance, a.cycles) for a in reversed(arcs)]
     height = longest_paths(problem.nodes, back, interval)[0]
     # What much depends on goes first; where that runs in circles, what can start early does.
     by_height = _iterate(problem, arcs, interval, [-h for h in height])
