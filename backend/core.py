@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from pysat.solvers import Solver
-
 from arch.fabric import RESULT_FAR
 
 from .bound import Bounds, delays
@@ -132,6 +130,9 @@ def _placed(problem: Problem, core: Core, interval: int) -> bool | None:
     units = [problem.candidates(n) for n in core.nodes]
     if len(core.nodes) ** 2 // 2 * max(len(u) for u in units) > PAIRS:
         return None
+    # Imported here: loading a solver takes time, and few kernels need one.
+    from pysat.solvers import Solver
+
     with Solver(name=SOLVER) as solver:
         _Places(problem, core, interval, Clauses(solver.add_clause))
         solver.conf_budget(CONFLICTS)

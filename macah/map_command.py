@@ -15,7 +15,9 @@ from typing import Any
 from arch.fabric import Fabric
 from backend.bound import Bounds, minimum_interval
 from backend.check import MappingError, check_mapping
+from backend.core import tightened
 from backend.dfg import DFG, Place
+from backend.flat import Problem
 from backend.foreign import ForeignGraph, GraphError, to_dfg
 from backend.formats import read_graph, read_text
 from backend.graph_json import write_json
@@ -173,6 +175,7 @@ def _map(
         mapping, proven, horizon = certificate.mapping, certificate.proven, certificate.horizon or 0
     else:
         mapping = map_kernel(dfg, fabric, options, stages.say)
+        bounds = tightened(bounds, Problem(dfg, fabric), mapping.interval)
         proven = mapping.interval == bounds.mii
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Outcome(mapping, bounds, proven, horizon, time.perf_counter() - begin, peak)
