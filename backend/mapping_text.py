@@ -11,6 +11,7 @@ from arch.fabric import Fabric
 
 from .dfg import DFG, Place, show_dfg
 from .mapping import Mapping, MemoryPlace, Placement, Route, Schedule
+from .warm import Old
 
 HEADER = "macah-mapping 1"
 """The first line: the name of the form, and its version."""
@@ -30,7 +31,7 @@ def digest(dfg: DFG) -> str:
     return hashlib.sha256(show_dfg(plain).encode()).hexdigest()[:16]
 
 
-def _word(text: str) -> str:
+def word(text: str) -> str:
     """A name without what separates names."""
     return re.sub(r"[\s#@]+", "_", text) or "_"
 
@@ -40,17 +41,17 @@ def write_mapping(mapping: Mapping, names: Sequence[str]) -> str:
     dfg, fabric, placement = mapping.dfg, mapping.fabric, mapping.placement
     lines = [
         HEADER,
-        f"graph {digest(dfg)} {len(dfg.nodes)} nodes: {_word(dfg.name)}",
+        f"graph {digest(dfg)} {len(dfg.nodes)} nodes: {word(dfg.name)}",
         f"fabric {fabric.digest[:16]} {fabric.name}",
         f"interval {mapping.interval}",
     ]
     for memory, place in zip(dfg.memories, placement.memory, strict=True):
-        lines.append(f"array {fabric.memories[place.bank].name} {place.base} # {_word(memory.name)}")
+        lines.append(f"array {fabric.memories[place.bank].name} {place.base} # {word(memory.name)}")
     for node in dfg.nodes:
-        name = f" # {_word(names[node.id])}" if node.id < len(names) else ""
+        name = f" # {word(names[node.id])}" if node.id < len(names) else ""
         unit = fabric.units[placement.unit[node.id]].name
         lines.append(
-            f"node {node.id} {_word(node.spelling)} @{placement.schedule.start[node.id]} {unit}{name}"
+            f"node {node.id} {word(node.spelling)} @{placement.schedule.start[node.id]} {unit}{name}"
         )
     for route in sorted(mapping.routes, key=lambda r: (r.consumer, r.position)):
         steps = " ".join(f"{fabric.resources[r].name}@{cycle}" for r, cycle in route.steps)
@@ -61,6 +62,27 @@ def write_mapping(mapping: Mapping, names: Sequence[str]) -> str:
 def read_mapping(text: str, file: str, dfg: DFG, fabric: Fabric) -> Mapping:
     """The mapping of a graph on a fabric, right or not (see `check_mapping`). Errors: MappingFileError."""
     return _Reader(text, file, dfg, fabric).mapping()
+
+
+def read_old(text: str, file: str, fabric: Fabric) -> Old:
+    """What a new mapping can begin with: the places of nodes with names. Errors: MappingFileError."""
+    lines = text.splitlines()
+    if not lines or lines[0].rstrip() != HEADER:
+        raise MappingFileError(f"'{HEADER}' expected", Place(file, 1, 1))
+    interval, places = 0, {}
+    for number, line in enumerate(lines, 1):
+        if found := re.fullmatch(r"fabric (\w+) (\S+)", line.rstrip()):
+            if found[1] != fabric.digest[:16]:
+                raise MappingFileError(
+                    f"the mapping is for another fabric: {found[2]}", Place(file, number, 8)
+                )
+        elif found := re.fullmatch(r"interval ([1-9]\d{0,5})", line.rstrip()):
+            interval = int(found[1])
+        elif found := re.fullmatch(r"node \d+ (\S+) @(\d{1,5}) (\S+) # (\S+)", line.rstrip()):
+            places[found[4]] = found[1], int(found[2]), found[3]
+    if not interval:
+        raise MappingFileError("'interval N' is missing", Place(file, 1, 1))
+    return Old(interval, places)
 
 
 class _Reader:
@@ -120,7 +142,7 @@ class _Reader:
 
     def _node(self, n: int) -> tuple[int, int]:
         """Start and unit."""
-        spelling = re.escape(_word(self.dfg.nodes[n].spelling))
+        spelling = re.escape(word(self.dfg.nodes[n].spelling))
         found = self._take(rf"node {n} {spelling} @(\d{{1,5}}) (\S+)", f"'node {n} … @CYCLE UNIT'")
         return int(found[1]), self._named(self.units, found, 2, "unit")
 

@@ -7,10 +7,10 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from arch.fabric import Fabric
 from backend.bound import Bounds, minimum_interval
@@ -23,8 +23,9 @@ from backend.formats import read_graph, read_text
 from backend.graph_json import write_json
 from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
-from backend.mapping_text import MappingFileError, read_mapping, write_mapping
+from backend.mapping_text import MappingFileError, read_mapping, read_old, word, write_mapping
 from backend.run_mapping import WrongRun, compare
+from backend.warm import remap
 
 from .compile import fabric_of
 from .diagnostic import Diagnostic, MacahError, Note
@@ -32,6 +33,8 @@ from .messages import FORMATS, MessageOptions, Messages
 from .parser import deep_recursion
 from .stages import Stages
 from .toolchain import check_output, write_whole
+
+T = TypeVar("T")
 
 USAGE = "macahc map GRAPH --arch NAME [options]"
 
@@ -76,6 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--slack", type=_count, metavar="N", help="--prove: schedules up to N cycles longer than the shortest"
     )
     add("-o", dest="output", metavar="MAPPING", help="write the mapping to a file")
+    add("--warm", metavar="MAPPING", help="begin with the mapping of a graph that is almost this one")
     add("--check", metavar="MAPPING", help="check the mapping of a file instead, and run it beside the graph")
     add("--write-graph", metavar="FILE", help="write the graph as JSON, whatever form it came in")
     add("-v", "--verbose", action="store_true", help="say what is tried")
@@ -117,7 +121,10 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     try:
         with deep_recursion(), stages.progress():
             _refuse_huge(len(graph.nodes), fabric, options)
-            outcome = _map(to_dfg(graph, fabric), fabric, options, stages, found.prove, found.slack)
+            dfg = to_dfg(graph, fabric)
+            begin = time.perf_counter()
+            warm = None if found.warm is None else _warm(Path(found.warm), graph, dfg, fabric, options)
+            outcome = _map(dfg, fabric, options, stages, found.prove, found.slack, warm, begin)
     except DoesNotFit as problem:
         raise _does_not_fit(problem, graph, fabric) from None
     if output is not None:
@@ -142,39 +149,61 @@ def _cannot_read(path: Path, error: OSError) -> MacahError:
     return MacahError(f"cannot read '{path}': {reason}", code="cannot-read")
 
 
-def _checked(path: Path, dfg: DFG, fabric: Fabric) -> str:
-    """What is said of the mapping of a file that is right."""
+def _from_file(path: Path, read: Callable[[str], T]) -> T:
+    """What is read of a mapping's file."""
     try:
-        mapping = read_mapping(read_text(path), str(path), dfg, fabric)
-        check_mapping(mapping)
-        compare(mapping, ITERATIONS)
+        return read(read_text(path))
     except (GraphError, MappingFileError) as error:
         raise MacahError(error.message, error.where, code="mapping-file") from None
-    except (MappingError, WrongRun) as error:
-        raise MacahError(f"the mapping is wrong: {error}", Place(str(path), 1), code="mapping-file") from None
     except OSError as error:
         raise _cannot_read(path, error) from None
+
+
+def _checked(path: Path, dfg: DFG, fabric: Fabric) -> str:
+    """What is said of the mapping of a file that is right."""
+    mapping = _from_file(path, lambda text: read_mapping(text, str(path), dfg, fabric))
+    try:
+        check_mapping(mapping)
+        compare(mapping, ITERATIONS)
+    except (MappingError, WrongRun) as error:
+        raise MacahError(f"the mapping is wrong: {error}", Place(str(path), 1), code="mapping-file") from None
     return (
         f"{path}: a mapping of graph {dfg.name} on {fabric.name}, initiation interval {mapping.interval};"
         f" the first {ITERATIONS} iterations compute what the graph does\n"
     )
 
 
+def _warm(path: Path, graph: ForeignGraph, dfg: DFG, fabric: Fabric, options: MapOptions) -> Mapping | None:
+    """A mapping near that of a file, if there is one."""
+    old = _from_file(path, lambda text: read_old(text, str(path), fabric))
+    return remap(dfg, fabric, [word(node.name) for node in graph.nodes], old, options)
+
+
 def _map(
-    dfg: DFG, fabric: Fabric, options: MapOptions, stages: Stages, prove: bool, slack: int | None
+    dfg: DFG,
+    fabric: Fabric,
+    options: MapOptions,
+    stages: Stages,
+    prove: bool,
+    slack: int | None,
+    warm: Mapping | None,
+    begin: float,
 ) -> Outcome:
-    begin = time.perf_counter()
+    """The best that is found; `warm` is a mapping that is there already."""
     bounds = minimum_interval(dfg, fabric)
     horizon = 0
     if prove:
         # Imported here: it loads a solver, which nothing else needs.
-        from backend.exact import ProveOptions, certify
+        from backend.exact import ProveOptions, certify, minimal
 
-        certificate = certify(dfg, fabric, options, ProveOptions(slack), stages.say)
+        if warm is None:
+            certificate = certify(dfg, fabric, options, ProveOptions(slack), stages.say)
+        else:
+            certificate = minimal(dfg, fabric, warm, ProveOptions(slack), stages.say)
         assert certificate.mapping is not None
         mapping, proven, horizon = certificate.mapping, certificate.proven, certificate.horizon or 0
     else:
-        mapping = map_kernel(dfg, fabric, options, stages.say)
+        mapping = warm or map_kernel(dfg, fabric, options, stages.say)
         bounds = tightened(bounds, Problem(dfg, fabric), mapping.interval)
         proven = mapping.interval == bounds.mii
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -226,3 +226,24 @@ def test_an_interval_can_be_asked_for_and_be_proven(
     assert not found["--ii", "6"]["proven"] and "horizon" not in found["--ii", "6"]
     assert isinstance(refused(path, "--ii", "6", "--max-ii", "7"), UsageError)
     assert "at least 3" in str(refused(path, "--ii", "2", "--arch", "satmapit:2x2"))
+
+
+def test_a_mapping_can_begin_with_an_old_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edges = [edge(k, k + 1) for k in range(11)] + [edge(k, k + 5) for k in range(6)] + [edge(11, 8, 1)]
+    old, arch = str(tmp_path / "old"), ("--arch", "hycube:3x3")
+    assert run(graph_file(tmp_path, nodes(12), edges), *arch, "-o", old) == 0
+    changed = [*nodes(12), {"id": "new", "op": "mul"}, {"id": "newer", "op": "add"}]
+    path = graph_file(tmp_path, changed, [*edges[1:], edge(3, "new"), edge("new", 9), edge("newer", "new")])
+    new = str(tmp_path / "new")
+    assert run(path, *arch, "--warm", old, "-o", new) == 0
+    assert run(path, *arch, "--check", new) == 0
+
+    def places(file: str) -> set[str]:
+        return {line for line in Path(file).read_text().splitlines() if line.startswith("node")}
+
+    assert len(places(old) & places(new)) >= 9
+    assert run(path, *arch, "--warm", old, "--prove", "--json") == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["operations"] == 14
+    assert "another fabric" in str(refused(path, "--arch", "hycube:3x4", "--warm", old))
+    Path(old).write_text("mapping 2")
+    assert "expected" in str(refused(path, *arch, "--warm", old))
