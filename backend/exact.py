@@ -140,7 +140,7 @@ def minimal(
     """Certify that no interval below that of `best` has a mapping, or find a better one.
 
     Looks from the lower bound on, up to `best` or, without one, until a mapping is found. Raises DoesNotFit
-    if no interval can do.
+    if no interval can do. Who interrupts gets what is known by then.
     """
     options, report = options or ProveOptions(), progress or (lambda _: None)
     begun = time.monotonic()
@@ -151,12 +151,13 @@ def minimal(
     proofs: list[Proof] = []
     for interval in range(bounds.mii, limit + 1):
         slack = SLACK + interval if options.slack is None else options.slack
-        for narrow in (*(s for s in NARROW if s < slack), slack):
-            budget = options.conflicts if narrow == slack else min(QUICK, options.conflicts)
-            left = options.seconds - (time.monotonic() - begun)
-            proof = prove(dfg, fabric, interval, narrow, budget, left)
-            if proof.mapping or left <= 0:
-                break
+        try:
+            proof = _decide(dfg, fabric, interval, slack, options, begun)
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            proofs.append(Proof(Status.UNKNOWN, interval, None))
+            break
         proofs.append(proof)
         report(f"II {interval}: {proof.status.value} ({proof.clauses} clauses, {proof.conflicts} conflicts)")
         if proof.mapping:
@@ -167,6 +168,19 @@ def minimal(
     horizons = [p.horizon for p in lower if p.horizon is not None]
     horizon = min(horizons, default=None) if proven else None
     return Certificate(best, bounds.mii, bounds.binding, proven, horizon, tuple(proofs))
+
+
+def _decide(
+    dfg: DFG, fabric: Fabric, interval: int, slack: int, options: ProveOptions, begun: float
+) -> Proof:
+    """Decide an interval, with less slack first; `begun` is when the seconds began."""
+    for narrow in (*(s for s in NARROW if s < slack), slack):
+        budget = options.conflicts if narrow == slack else min(QUICK, options.conflicts)
+        left = options.seconds - (time.monotonic() - begun)
+        proof = prove(dfg, fabric, interval, narrow, budget, left)
+        if proof.mapping or left <= 0:
+            break
+    return proof
 
 
 def certify(

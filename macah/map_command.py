@@ -100,6 +100,8 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     found = parser.parse_args(list(words))
     if found.ii and found.max_ii:
         parser.error("--ii and --max-ii exclude each other")
+    if found.ii and found.prove:
+        parser.error("--prove looks for the shortest interval: leave out --ii")
     messages.options = MessageOptions(found.diagnostics_format)
     fabric = fabric_of(found.arch)
     graph = _read(Path(found.graph))
@@ -196,10 +198,11 @@ def _map(
         # Imported here: it loads a solver, which nothing else needs.
         from backend.exact import ProveOptions, certify, minimal
 
+        limits = ProveOptions(slack, seconds=options.time_limit or 1e9)
         if warm is None:
-            certificate = certify(dfg, fabric, options, ProveOptions(slack), stages.say)
+            certificate = certify(dfg, fabric, options, limits, stages.say)
         else:
-            certificate = minimal(dfg, fabric, warm, ProveOptions(slack), stages.say)
+            certificate = minimal(dfg, fabric, warm, limits, stages.say)
         assert certificate.mapping is not None
         mapping, proven, horizon = certificate.mapping, certificate.proven, certificate.horizon or 0
     else:

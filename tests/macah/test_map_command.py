@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from arch.describe import load_fabric
+from backend import exact
 from backend.check import check_mapping
 from backend.configuration import configure
 from backend.foreign import GraphError, to_dfg
@@ -247,3 +248,21 @@ def test_a_mapping_can_begin_with_an_old_one(tmp_path: Path, capsys: pytest.Capt
     assert "another fabric" in str(refused(path, "--arch", "hycube:3x4", "--warm", old))
     Path(old).write_text("mapping 2")
     assert "expected" in str(refused(path, *arch, "--warm", old))
+
+
+def test_a_proof_that_is_interrupted_keeps_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = graph_file(tmp_path, nodes(6), [edge(0, k) for k in range(1, 6)])
+    mapping = str(tmp_path / "mapping")
+    assert run(path, "--arch", "satmapit:2x2", "--ii", "4", "-o", mapping) == 0
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exact, "prove", interrupted)
+    capsys.readouterr()
+    assert run(path, "--arch", "satmapit:2x2", "--warm", mapping, "--prove", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ii"], found["mii"], found["proven"]) == (4, 2, False)
+    assert isinstance(refused(path, "--ii", "4", "--prove"), UsageError)
