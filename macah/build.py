@@ -38,7 +38,7 @@ def build(
         translation = translate(program, adpc, hosted, columns=keeps_columns(options.cc))
         with stages("build the simulation"):
             try:
-                image = build_image([k.design for k in kernels], directory, compiler())
+                image = build_image([k.design for k in kernels], directory, compiler(), options.lockstep)
             except SimulatorMissing as error:
                 raise MacahError(str(error), code="simulator") from None
         runtime += image.runtime

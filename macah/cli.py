@@ -22,6 +22,7 @@ from .warn import WarningOptions
 
 EMITS = ("c", "host-c", "ir", "dfg", "map", "verilog")
 MODES = ("c", "dataflow", "mapped")
+TIMES = ("free", "lockstep")
 MOST_OVERLAP = 64
 
 USAGE = """macahc [options] FILE.macah
@@ -41,6 +42,8 @@ EPILOG = """of gcc's options, these are passed on too:
   --coverage -pthread -static -s -rdynamic -pie -no-pie
 environment of a compiled program:
   MACAH_STATS=1   print cycles and stalls of each kernel on standard error at exit
+  MACAH_TIME=free|lockstep
+                  instead of what --time says
   MACAH_TRACE=DIR write what is sent through each stream as text, a file for each;
                   with MACAH_TRACE_PLACES=1, also the places that sent it
 exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own;
@@ -150,7 +153,15 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME,...",
         help="leave out optimisations, to see what they are worth; a name that is none lists them",
     )
-    add("--time", action="store_true", help="say how long each stage took")
+    add(
+        "--time",
+        action="append",
+        default=[],
+        choices=("stages", *TIMES),
+        metavar="free|lockstep",
+        help="free: the host runs beside its kernels (default); lockstep: simulated time does not pass while"
+        " it computes, so that runs repeat cycle by cycle. Without either: say how long each stage took",
+    )
     add("-v", "--verbose", action="store_true", help="print the commands that are run, and progress")
     for flag, kind, meaning in (
         ("-I", "cpp", "directory of headers"),
@@ -235,7 +246,7 @@ def parse(argv: Sequence[str]) -> Options:
     own, arguments = _split_run(argv[1:]) if running else (list(argv), [])
     parser = build_parser()
     # These stand alone as in gcc; argparse would take the next word, the file, for their value.
-    own, gcc = take_flags([_ALONE.get(word, word) for word in own])
+    own, gcc = take_flags([_ALONE.get(word, word) for word in _joined(own)])
     found = parser.parse_args(own)
     if found.explain is not None:
         return Options(source=Path(), action="explain", explain=found.explain)
@@ -248,6 +259,9 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("--ii and --max-ii exclude each other")
     if command != "diff-modes" and (found.modes or found.timeout is not None):
         parser.error("--modes and --timeout go with diff-modes")
+    models = [model for model in found.time if model in TIMES]
+    if models and {found.mode, *(found.modes or ())} == {"c"}:
+        parser.error("--time is about simulated kernels: leave out --mode c")
     if found.overlap and "dataflow" not in (found.mode, *(found.modes or ())):
         parser.error("--overlap goes with --mode dataflow")
     if found.report and found.emit:
@@ -271,7 +285,7 @@ def parse(argv: Sequence[str]) -> Options:
     # gcc hands -Wl, to the linker, which runs apart from the compiler here, and -Wp, to the preprocessor.
     linked, preprocessed = (tuple(f"-W{w}" for w in found.warnings if w.startswith(c)) for c in ("l,", "p,"))
     features, messages = _messages(parser, found)
-    if messages.format != "text" and (found.verbose or found.time or found.dump_after):
+    if messages.format != "text" and (found.verbose or "stages" in found.time or found.dump_after):
         parser.error(
             "-v, --time and --dump-after write text to standard error: leave out --diagnostics-format"
         )
@@ -300,7 +314,8 @@ def parse(argv: Sequence[str]) -> Options:
         save_report=None if found.save_report is None else Path(found.save_report),
         dump_after=tuple(found.dump_after),
         disable=tuple(name for names in found.disable for name in names),
-        time=found.time,
+        time="stages" in found.time,
+        lockstep=models[-1:] == ["lockstep"],
         verbose=found.verbose,
         cpp=(*found.cpp, *preprocessed, *gcc.cpp),
         depend=tuple(gcc.depend),
@@ -324,6 +339,7 @@ _ALONE = {
     "-g": "-g2",
     "-W": "-Wextra",
     "--overlap": "--overlap=8",
+    "--time": "--time=stages",
     "--ordered-streams": "--ordered-streams=*",
     "--bubbles": "--bubbles=*",
 }
@@ -349,6 +365,17 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
     return features, MessageOptions(found.diagnostics_format, color, warnings, max_errors)
 
 
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words with `--time free` and `--time lockstep` as one; by itself, `--time` is another option."""
+    joined: list[str] = []
+    for word in words:
+        if word in TIMES and joined[-1:] == ["--time"]:
+            joined[-1] = f"--time={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 # Options that take their value as the next word, so that `run` finds the file among the words.
 _VALUED = (
     *("-o", "--mode", "--modes", "--timeout", "--arch", "--unroll", "--seed", "--adpc", "--emit"),
@@ -364,7 +391,7 @@ def _split_run(words: Sequence[str]) -> tuple[list[str], list[str]]:
     while at < len(words):
         if words[at] == "--":
             return list(words[: at + 2]), list(words[at + 2 :])
-        if words[at] in _VALUED:
+        if words[at] in _VALUED or (words[at] == "--time" and words[at + 1 : at + 2] in [[t] for t in TIMES]):
             at += 2
         elif words[at].startswith("-"):
             at += 1

@@ -40,6 +40,7 @@ class Options:
     dump_after: tuple[str, ...] = ()
     disable: tuple[str, ...] = ()  # names of optimisations
     time: bool = False
+    lockstep: bool = False  # simulated time does not pass while the host computes
     verbose: bool = False
     cpp: tuple[str, ...] = ()
     depend: tuple[str, ...] = ()  # for the preprocessor, where dependencies go

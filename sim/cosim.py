@@ -43,7 +43,9 @@ RUNTIME_SOURCES = tuple(
 )
 """What every program needs."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
-_COSIM_SOURCES = tuple(RUNTIME / name for name in ("arena.c", "launch.c", "overlap.c", "cosim.c"))
+_COSIM_SOURCES = tuple(
+    RUNTIME / name for name in ("arena.c", "launch.c", "overlap.c", "lockstep.c", "cosim.c")
+)
 
 _MODULE_FD, _DESIGN_FD, _CONTROL_FD = 6, 5, 7  # as in runtime/cosim.h
 MAX_STREAMS = 64
@@ -72,8 +74,13 @@ def host_link_inputs(mode: str) -> tuple[tuple[Path, ...], tuple[str, ...], tupl
     return RUNTIME_SOURCES, RUNTIME_FLAGS, ("-pthread",)
 
 
-def build_image(designs: Sequence[DesignLike], directory: Path, compiler: str = "cc") -> Image:
-    """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
+def build_image(
+    designs: Sequence[DesignLike], directory: Path, compiler: str = "cc", lockstep: bool = False
+) -> Image:
+    """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing.
+
+    In lock step, simulated time does not pass while the host computes.
+    """
     command, environment = _simulator()
     with ThreadPoolExecutor() as pool:
         module = pool.submit(_compile_module, directory / "module.vpi", compiler)
@@ -83,7 +90,7 @@ def build_image(designs: Sequence[DesignLike], directory: Path, compiler: str = 
     with zipfile.ZipFile(directory / "control.zip", "w") as archive:
         archive.write(_HERE / "control.py", "macah_control.py")
     source = directory / "image.c"
-    source.write_text(_image_source(designs, directory, command, environment))
+    source.write_text(_image_source(designs, directory, command, environment, lockstep))
     return Image(_COSIM_SOURCES, (source,))
 
 
@@ -135,7 +142,7 @@ def _compile_module(output: Path, compiler: str) -> None:
         f"-I{_vpi_include()}",
         "-pthread",
     ]
-    sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c", "trace.c")]
+    sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c", "ticks.c", "trace.c")]
     command = shlex.split(compiler)
 
     def make() -> None:
@@ -248,7 +255,11 @@ def _kernel_row(k: int, dfg: DFG) -> str:
 
 
 def _image_source(
-    designs: Sequence[DesignLike], directory: Path, command: Sequence[str], environment: dict[str, str]
+    designs: Sequence[DesignLike],
+    directory: Path,
+    command: Sequence[str],
+    environment: dict[str, str],
+    lockstep: bool,
 ) -> str:
     rows = "".join(_kernel_row(k, design.dfg) for k, design in enumerate(designs))
     return "".join(
@@ -261,5 +272,6 @@ def _image_source(
             *(_kernel_source(k, d.dfg, directory / f"kernel{k}.vvp") for k, d in enumerate(designs)),
             f"const struct macah_kernel macah_kernels[] = {{\n{rows}}};\n",
             f"const unsigned macah_kernel_count = {len(designs)};\n",
+            f"const int macah_lockstep = {int(lockstep)};\n",
         ]
     )

@@ -24,10 +24,20 @@
 
 enum { MACAH_BELLS = 64, MACAH_SPINS = 100 };
 
+/* Time in lock step (lockstep.c): a cycle of all `active` executions begins when all have `arrived` at it and the
+ * host is at rest. Threads of the host that look for something in vain look again when another cycle is over. */
+struct macah_clock {
+  uint32_t on, active, arrived, ticks;
+  uint32_t loose;                    /* a thread sleeps, and time passes all the same */
+  uint32_t looks, lookers;           /* of such threads: how often they may have looked again, how many wait for that */
+  uint32_t present, shown, all_shown; /* of a cycle's executions: how many have seen what streams have */
+};
+
 /* The start of the arena. Simulators share bells where there are more than that. */
 struct macah_arena {
   uint64_t capacity;
   uint32_t simulators;
+  struct macah_clock clock;
   struct macah_bell simulator[MACAH_BELLS];
 };
 
@@ -43,6 +53,12 @@ extern struct macah_arena *macah_arena;
 /* 0 if the time was over. */
 static inline int macah_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *timeout) {
   return syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0) == 0 || errno != ETIMEDOUT;
+}
+
+/* Changes a word, and wakes all who wait for that. */
+static inline void macah_step(uint32_t *word, uint32_t by) {
+  macah_add(word, by);
+  syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Wakes up to `how_many` sleepers. A sleeper announces itself again whenever it sleeps again, so a bell may count

@@ -38,6 +38,7 @@ static void forget_simulators(void) {
     pools[k] = (struct pool){0};
   }
   macah_arena->simulators = 0;
+  macah_forget_time();
 }
 
 __attribute__((constructor)) static void prepare_fork(void) { pthread_atfork(NULL, NULL, forget_simulators); }
@@ -169,9 +170,11 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
                                   kernel->streams, kernel->port,       streams};
   struct macah_answer answer;
   macah_me.entered = &entered;
+  macah_enter_time();
   macah_begin_wait(MACAH_FOR_KERNEL, NULL, (struct macah_place){0});
   int answered = converse(simulator->socket, &answer);
   macah_end_wait();
+  macah_leave_time();
   if (!answered) macah_simulator_failed(simulator, kernel, "ended unexpectedly");
   if (answer.failed) fail(kernel, answer.assertion);
   take_results(kernel, simulator->execution, live_out, memories);

@@ -62,6 +62,12 @@ struct macah_simulator {
 
 extern int macah_arena_fd;
 
+/* lockstep.c: around each execution, and in the child after fork(). */
+extern const int macah_lockstep; /* of the image */
+void macah_enter_time(void);
+void macah_leave_time(void);
+void macah_forget_time(void);
+
 /* launch.c: starts a simulator of a kernel. Errors end the program. */
 void macah_launch(struct macah_simulator *, const struct macah_kernel *);
 /* Says what happened with the end of the simulator's log, and exits with status 1. */

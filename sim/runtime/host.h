@@ -41,7 +41,7 @@ struct macah_entered {
   macah_stream *const *stream;
 };
 
-enum macah_kind { MACAH_TO_SEND = 1, MACAH_TO_RECEIVE, MACAH_FOR_KERNEL };
+enum macah_kind { MACAH_TO_SEND = 1, MACAH_TO_RECEIVE, MACAH_FOR_KERNEL, MACAH_FOR_TIME };
 
 /* A thread of the program that has used a stream or entered a kernel. */
 struct macah_thread {
@@ -55,6 +55,7 @@ struct macah_thread {
   macah_stream *stream;
   struct macah_place place;
   const struct macah_entered *entered;
+  uint32_t looks; /* see struct macah_clock */
 };
 
 /* ends.c. Makes the caller the only thread at an end, until macah_unlock(). */
@@ -82,18 +83,26 @@ void macah_look_for_deadlock(void);
 int macah_must_wait(enum macah_kind, const macah_stream *);
 /* Whether a port of a kernel that its simulator waits for cannot be served. */
 int macah_port_waits(const struct macah_entered *, unsigned port);
+/* The number of a kernel's sleep, or 0. */
+uint64_t macah_kernel_sleep(const struct macah_entered *);
 
 /* A thread other than the known ones, or what a known one waits for outside streams, as /proc has it. */
 struct macah_task {
   pid_t id;
   uint64_t switches;
   uintptr_t futex; /* it sleeps on, for ever; 0 if it does not */
+  enum macah_block { MACAH_RUNS, MACAH_SLEEPS, MACAH_MOVES_DATA } blocked; /* in which kind of system call */
 };
 
 /* tasks.c. What the process's threads do; -1 if that cannot be told. Release with free(). */
 int macah_list_tasks(struct macah_task **);
 /* Whether another process may wake who waits there. */
 int macah_is_foreign(uintptr_t futex);
+
+/* lockstep.c. Called when a thread has looked at a stream in vain; null if time passes by itself. */
+extern void (*macah_pass_time)(void);
+/* The thread that lets time pass, or 0: no thread of the program. */
+extern pid_t macah_referee;
 
 /* report.c. */
 void macah_report_deadlock(FILE *, const struct macah_task *, int count);

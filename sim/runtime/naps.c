@@ -15,10 +15,12 @@ static unsigned fruitless; /* polls since the last transfer */
 static unsigned patient;   /* cycles since the first fruitless poll at a port with patience, after which nothing moved */
 static unsigned debt_age;  /* cycles since the other ends were told */
 static int eager;
+static int moving; /* in the last cycle, or before the first */
 static uint64_t sleeps;
 
 void begin_naps(int never_for_polls) {
   nap = NO_NAP;
+  moving = 1;
   fruitless = patient = debt_age = 0;
   eager = never_for_polls;
 }
@@ -34,10 +36,11 @@ void tell_all(void) {
 }
 
 void owe(struct port *p) {
-  if (++p->owed * 2 >= p->stream->depth) tell(p);
+  if (++p->owed * 2 >= p->stream->depth || macah_arena->clock.on) tell(p);
 }
 
 void note_cycle(int moved, const struct fruitless *found) {
+  moving = moved;
   if (moved) fruitless = 0;
   if (moved || found->gone_on)
     patient = 0;
@@ -100,7 +103,8 @@ static int anyone_waiting(void) {
 void take_nap(void) {
   enum nap kind = nap;
   nap = NO_NAP;
-  if (kind == NO_NAP) return;
+  if (macah_arena->clock.on) await_tick(moving, kind == STALL_NAP);
+  if (kind == NO_NAP || (macah_arena->clock.on && (kind != POLL_NAP || !macah_load(&macah_arena->clock.loose)))) return;
   tell_all();
   if (!anyone_waiting()) return;
   for (int spins = 0; spins < WATCH_SPINS; spins++)

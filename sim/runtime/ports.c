@@ -119,7 +119,7 @@ static int look_at_ports(struct fruitless *found) {
   for (unsigned i = 0; i < port_count; i++) {
     struct port *p = &ports[i];
     p->moves = p->wanted && p->shown_open;
-    any |= p->moves;
+    any |= p->moves | p->closing;
     if (!p->wanted || p->shown_open) continue;
     if (!p->patience)
       found->polls++;
@@ -133,6 +133,7 @@ static int look_at_ports(struct fruitless *found) {
 
 int commit(void) {
   struct fruitless found = {0, 0, 0};
+  if (macah_arena->clock.on) await_shown();
   int moving = look_at_ports(&found);
   if (moving && !claim()) {
     show_ports();

@@ -61,4 +61,8 @@ void owe(struct port *);
 void tell_all(void);
 void take_nap(void);
 
+/* ticks.c: time in lock step. Before a cycle, in which something may have moved; and before its transfers. */
+void await_tick(int moved, int asleep);
+void await_shown(void);
+
 #endif

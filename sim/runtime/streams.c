@@ -8,6 +8,15 @@
 #include "host.h"
 #include "trace.h"
 
+void (*macah_pass_time)(void);
+pid_t macah_referee;
+
+/* The result of looking at a stream, where `found` is not what the program waits for. */
+static int looked(int found) {
+  if (!found && macah_pass_time) macah_pass_time();
+  return found;
+}
+
 void macah_die(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -148,7 +157,7 @@ void macah_stream_send(macah_stream *s, const void *element, const char *file, i
 int macah_stream_try_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
   struct macah_place place = {file, line, text};
   check_at(s, "send", place);
-  return send_now(s, element, place);
+  return looked(send_now(s, element, place));
 }
 
 int macah_stream_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
@@ -163,7 +172,7 @@ int macah_stream_receive(macah_stream *s, void *element, const char *file, int l
 
 int macah_stream_try_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
   check_at(s, "receive", (struct macah_place){file, line, text});
-  return !macah_is_empty(s) && receive_now(s, element);
+  return looked(!macah_is_empty(s) && receive_now(s, element));
 }
 
 void macah_close(void *stream) {
@@ -175,17 +184,19 @@ void macah_close(void *stream) {
 
 int macah_ended(void *stream) {
   macah_check(stream, "pstream_ended");
-  return macah_is_ended(stream);
+  int ended = macah_is_ended(stream);
+  if (!ended && macah_is_empty(stream)) looked(0);
+  return ended;
 }
 
 int macah_empty(void *stream) {
   macah_check(stream, "pstream_empty");
-  return macah_is_empty(stream);
+  return !looked(!macah_is_empty(stream));
 }
 
 int macah_full(void *stream) {
   macah_check(stream, "pstream_full");
-  return macah_is_full(stream);
+  return !looked(!macah_is_full(stream));
 }
 
 uint64_t macah_spent_cycles, macah_spent_stalls;

@@ -28,6 +28,16 @@ static uintptr_t endless_futex(const char *call) {
   return number == SYS_futex && waits && !timeout ? address : 0;
 }
 
+static enum macah_block kind_of(const char *call) {
+  static const long movers[] = {SYS_read,  SYS_readv,  SYS_pread64,  SYS_recvfrom, SYS_recvmsg, SYS_write,
+                                SYS_writev, SYS_pwrite64, SYS_sendto,   SYS_sendmsg,  SYS_fsync,   SYS_openat};
+  long number;
+  if (!call || sscanf(call, "%ld", &number) != 1 || number < 0) return MACAH_RUNS;
+  for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
+    if (number == movers[i]) return MACAH_MOVES_DATA;
+  return MACAH_SLEEPS;
+}
+
 static uint64_t switches_of(pid_t id) {
   char text[4096];
   unsigned long long sum = 0, count;
@@ -49,6 +59,7 @@ static struct macah_task look_at(pid_t id) {
   struct macah_task task = {.id = id, .switches = switches_of(id)};
   const char *call = read_text("/proc/self/task/%d/syscall", id, text, sizeof text);
   if (call) task.futex = endless_futex(call);
+  task.blocked = kind_of(call);
   return task;
 }
 
@@ -59,7 +70,7 @@ int macah_list_tasks(struct macah_task **tasks) {
   if (!directory) return -1;
   for (struct dirent *entry; (entry = readdir(directory));) {
     pid_t id = atoi(entry->d_name);
-    if (id <= 0 || has_ended(id)) continue;
+    if (id <= 0 || id == macah_referee || has_ended(id)) continue;
     struct macah_task *more = realloc(*tasks, (size_t)(count + 1) * sizeof *more);
     if (!more) {
       count = -1;

@@ -36,8 +36,7 @@ int macah_port_waits(const struct macah_entered *entered, unsigned port) {
   return macah_must_wait(entered->port[port].sends ? MACAH_TO_SEND : MACAH_TO_RECEIVE, entered->stream[port]);
 }
 
-/* The number of a kernel's sleep, or 0. */
-static uint64_t kernel_sleep(const struct macah_entered *entered) {
+uint64_t macah_kernel_sleep(const struct macah_entered *entered) {
   uint64_t asleep = macah_load(entered->asleep), waiting = macah_load(entered->waiting);
   for (unsigned p = 0; p < entered->ports; p++)
     if (waiting >> p & 1 && !macah_port_waits(entered, p)) return 0;
@@ -45,8 +44,9 @@ static uint64_t kernel_sleep(const struct macah_entered *entered) {
 }
 
 static uint64_t sleep_of(const struct macah_thread *thread, uint64_t wait) {
+  if (thread->kind == MACAH_FOR_TIME) return 0;
   if (thread->kind != MACAH_FOR_KERNEL) return macah_must_wait(thread->kind, thread->stream) ? wait : 0;
-  uint64_t asleep = kernel_sleep(thread->entered);
+  uint64_t asleep = macah_kernel_sleep(thread->entered);
   return asleep ? wait ^ asleep << 40 : 0;
 }
 

@@ -1,0 +1,44 @@
+/* The simulator's part of time in lock step (lockstep.c). */
+#define _GNU_SOURCE
+#include "ports.h"
+
+static int unseen; /* in the coming cycle, others may not have seen what streams have */
+
+static void wait_until_changed(uint32_t *word, uint32_t seen) {
+  while (macah_load(word) == seen) macah_futex_wait(word, seen, NULL);
+}
+
+/* While a design can do nothing by itself, it is asleep. Alone, and if nothing has moved, it need not wait: the host
+ * is still at rest. */
+void await_tick(int moved, int asleep) {
+  static uint64_t sleeps;
+  struct macah_clock *c = &macah_arena->clock;
+  unseen = 1;
+  if (!moved && !asleep && macah_load(&c->active) == 1 && !macah_load(&c->lookers)) {
+    macah_store(&c->present, 1);
+    return;
+  }
+  if (asleep) {
+    uint64_t waiting = 0;
+    for (unsigned i = 0; i < port_count; i++) waiting |= (uint64_t)(!ports[i].shown_open && !ports[i].shown_ended) << i;
+    macah_store(&execution->waiting, waiting);
+    macah_store(&execution->asleep, ++sleeps);
+  }
+  uint32_t tick = macah_load(&c->ticks);
+  macah_step(&c->arrived, 1);
+  wait_until_changed(&c->ticks, tick);
+  macah_store(&execution->asleep, 0);
+}
+
+void await_shown(void) {
+  struct macah_clock *c = &macah_arena->clock;
+  uint32_t present = macah_load(&c->present), seen = macah_load(&c->all_shown);
+  if (present < 2 || !unseen) return;
+  unseen = 0;
+  if (macah_add(&c->shown, 1) + 1 == present) {
+    macah_store(&c->shown, 0);
+    macah_step(&c->all_shown, 1);
+  } else {
+    wait_until_changed(&c->all_shown, seen);
+  }
+}
