@@ -44,6 +44,7 @@ class Conditions:
         self.widths = widths
         self.bdd = Bdd()
         self.atoms: list[Atom] = []
+        self.operands: list[frozenset[Value]] = []  # of each atom
         self.levels: dict[Atom, int] = {}
         self.equal: dict[
             Value, list[tuple[int, int]]
@@ -69,7 +70,8 @@ class Conditions:
         if support not in self._relations:
             found = TRUE
             for a, b in combinations(sorted(support), 2):
-                found = self.bdd.both(found, self._relation(a, b))
+                if not self.operands[a].isdisjoint(self.operands[b]):
+                    found = self.bdd.both(found, self._relation(a, b))
             self._relations[support] = found
         return self._relations[support]
 
@@ -130,6 +132,7 @@ class Conditions:
         if atom not in self.levels:
             self.levels[atom] = len(self.atoms)
             self.atoms.append(atom)
+            self.operands.append(frozenset((atom.x, atom.y)))
             if atom.op == "eq" and isinstance(atom.y, Const):
                 self.equal.setdefault(atom.x, []).append((atom.y.value, self.levels[atom]))
         return self.bdd.variable(self.levels[atom])

@@ -25,12 +25,13 @@ class Bdd:
         if low == high:
             return low
         key = level, low, high
-        if key not in self._numbers:
-            self._numbers[key] = len(self.levels)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.levels)
             self.levels.append(level)
             self.lows.append(low)
             self.highs.append(high)
-        return self._numbers[key]
+        return found
 
     def variable(self, level: int) -> int:
         """The function that is a variable."""
@@ -45,12 +46,16 @@ class Bdd:
         if g == TRUE and h == FALSE:
             return f
         key = f, g, h
-        if key not in self._chosen:
-            level = min(self.levels[f], self.levels[g], self.levels[h])
-            low = self.choose(*(self._part(part, level, False) for part in key))
-            high = self.choose(*(self._part(part, level, True) for part in key))
-            self._chosen[key] = self._node(level, low, high)
-        return self._chosen[key]
+        found = self._chosen.get(key)
+        if found is None:
+            levels = self.levels
+            level = min(levels[f], levels[g], levels[h])
+            f, other_f = (self.lows[f], self.highs[f]) if levels[f] == level else (f, f)
+            g, other_g = (self.lows[g], self.highs[g]) if levels[g] == level else (g, g)
+            h, other_h = (self.lows[h], self.highs[h]) if levels[h] == level else (h, h)
+            low, high = self.choose(f, g, h), self.choose(other_f, other_g, other_h)
+            found = self._chosen[key] = self._node(level, low, high)
+        return found
 
     def _part(self, f: int, level: int, value: bool) -> int:
         if self.levels[f] != level:

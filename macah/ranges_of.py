@@ -25,6 +25,8 @@ EXTENSIONS = {
 
 def range_of(op: str, args: tuple[Range, ...]) -> Range:
     """The range of a pure operation's result."""
+    if op in _BINARY:
+        return _BINARY[op](args[0], args[1])
     if op in COMPARE:
         true, false = COMPARE[op](args[0], args[1])
         return exactly(1) if true else exactly(0) if false else TRUTH
@@ -41,8 +43,6 @@ def range_of(op: str, args: tuple[Range, ...]) -> Range:
             return _add(_multiply(a, b), c)
         case _, (a, b) if op in ("shl", "shr", "sar", "rotl"):
             return _shift(op, a, b)
-        case _, (a, b):
-            return _BINARY[op](a, b)
     raise AssertionError(op)
 
 
@@ -77,12 +77,16 @@ def _trailing(bits: int) -> int:
 
 
 def _add(a: Range, b: Range) -> Range:
+    if a is ALL or b is ALL:
+        return ALL
     bits = _trailing(a.bits | b.bits) if a.bits & b.bits else a.bits | b.bits
     as_signed = signed(a.least + b.least, a.most + b.most, bits)
     return unsigned(a.low + b.low, a.high + b.high, bits) & as_signed
 
 
 def _subtract(a: Range, b: Range) -> Range:
+    if a is ALL or b is ALL:
+        return ALL
     bits = _trailing(a.bits | b.bits)
     return unsigned(a.low - b.high, a.high - b.low, bits) & signed(a.least - b.most, a.most - b.least, bits)
 
@@ -113,6 +117,8 @@ def _or(a: Range, b: Range) -> Range:
 
 
 def _xor(a: Range, b: Range) -> Range:
+    if a is ALL or b is ALL:
+        return ALL
     return _bitwise(a, b) & made(bits=a.bits | b.bits)
 
 

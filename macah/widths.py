@@ -25,6 +25,7 @@ _DEPTH = 3  # how far a condition is followed into what a value is made from
 _LITERALS = 8  # so many parts of a condition are looked at
 _STEPS = 16  # what grows more often may be anything
 _ROUNDS = 100  # after so many, what still grows may be anything
+_EFFECTS = frozenset(name for name, op in OPS.items() if not op.pure)
 _INVERSE = {"eq": "ne", "ne": "eq", "slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 
 Facts = dict[Value, Range]
@@ -52,17 +53,11 @@ class Widths:
         """What a value may be."""
         if self.reader is not None:
             self.users.setdefault(value, {})[self.reader] = None
-        match value:
-            case Const(number):
-                return exactly(number)
-            case Use(node, output=0):
-                return self.ranges[node]
-            case Use():
-                return TRUTH
-            case Before(variable):
-                return self.before[variable]
-            case LiveIn():
-                return ALL
+        if isinstance(value, Use):
+            return TRUTH if value.output else self.ranges[value.node]
+        if isinstance(value, Const):
+            return exactly(value.value)
+        return self.before[value.variable] if isinstance(value, Before) else ALL
 
     # --- Loop-carried values
 
@@ -149,7 +144,7 @@ class Widths:
         match draft.op, draft.operands:
             case "select", (condition, a, b):
                 arms = [
-                    self.under(arm, self.facts(condition, holds))
+                    self.range(arm) & self.under(arm, self.facts(condition, holds))
                     for arm, holds in ((a, True), (b, False))
                     if self._possible(condition, holds)
                 ]
@@ -210,16 +205,31 @@ class Widths:
             case _:
                 pass
 
-    def under(self, value: Value, facts: Facts, depth: int = _DEPTH) -> Range:
+    def under(self, value: Value, facts: Facts) -> Range:
         """What a value may be where these facts hold."""
-        found = self.range(value)
-        if not facts or isinstance(value, Const):
+        found = self._affected(value, facts, _DEPTH) if facts else None
+        return self.range(value) if found is None else found
+
+    def _affected(self, value: Value, facts: Facts, depth: int) -> Range | None:
+        """What a value may be there, or None if no fact is of it or of what it is made from."""
+        if isinstance(value, Const):
+            return None
+        fact = facts.get(value)
+        found = self._remade(value.node, facts, depth) if depth and isinstance(value, Use) else None
+        if fact is None:
             return found
-        draft = self._draft(value)
-        if depth and draft is not None and OPS[draft.op].pure:
-            parts = tuple([self.under(operand, facts, depth - 1) for operand in draft.operands])
-            found = found & range_of(draft.op, parts)
-        return found & facts[value] if value in facts else found
+        return (found or self.range(value)) & fact
+
+    def _remade(self, node: int, facts: Facts, depth: int) -> Range | None:
+        """The same for what a draft makes, from its operands."""
+        draft = self.drafts[node]
+        if draft.op in _EFFECTS:
+            return None
+        parts = [self._affected(operand, facts, depth - 1) for operand in draft.operands]
+        if not any(parts):
+            return None
+        ranges = [part or self.range(operand) for part, operand in zip(parts, draft.operands, strict=True)]
+        return self.range(Use(node)) & range_of(draft.op, tuple(ranges))
 
     def _draft(self, value: Value) -> Draft | None:
         return self.drafts[value.node] if isinstance(value, Use) and value.output == 0 else None
