@@ -44,7 +44,7 @@ class Conditions:
         self.widths = widths
         self.bdd = Bdd()
         self.atoms: list[Atom] = []
-        self.operands: list[frozenset[Value]] = []  # of each atom
+        self.operands: list[frozenset[Value]] = []  # of each atom, but for constants
         self.levels: dict[Atom, int] = {}
         self.equal: dict[
             Value, list[tuple[int, int]]
@@ -132,7 +132,8 @@ class Conditions:
         if atom not in self.levels:
             self.levels[atom] = len(self.atoms)
             self.atoms.append(atom)
-            self.operands.append(frozenset((atom.x, atom.y)))
+            compared = (atom.x,) if isinstance(atom.y, Const) else (atom.x, atom.y)
+            self.operands.append(frozenset(compared))
             if atom.op == "eq" and isinstance(atom.y, Const):
                 self.equal.setdefault(atom.x, []).append((atom.y.value, self.levels[atom]))
         return self.bdd.variable(self.levels[atom])
