@@ -1,4 +1,4 @@
-"""What the kernel IR computes with: variables, arrays and streams, and expressions; `macah.ir` has the rest."""
+"""What the kernel IR computes with: variables, arrays, streams, expressions; `macah.ir` has the rest."""
 
 from __future__ import annotations
 
