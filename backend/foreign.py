@@ -82,13 +82,17 @@ class ForeignEdge:
 
 @dataclass(frozen=True)
 class ForeignGraph:
-    """A graph as a file has it. `doubtful` holds what was read in spite of a doubt, with places."""
+    """A graph as a file has it. `doubtful` holds what was read in spite of a doubt, with places.
+
+    The graph of a `kernel` has all that makes it run; its nodes and edges are those of this one.
+    """
 
     name: str
     nodes: tuple[ForeignNode, ...]
     edges: tuple[ForeignEdge, ...]
     locate: Locate
     doubtful: tuple[tuple[str, Place], ...] = ()
+    kernel: DFG | None = None
 
 
 def assemble(
@@ -210,6 +214,8 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
     units of the fabric have operands gets a balanced tree of arithmetic before it, which values of earlier
     iterations enter last; the nodes of such trees follow those of the graph.
     """
+    if graph.kernel is not None:
+        return graph.kernel
     inputs: list[list[Use]] = [[] for _ in graph.nodes]
     orders = []
     for edge in graph.edges:

@@ -20,7 +20,7 @@ from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, fo
 from .options import Options
 from .warn import WarningOptions
 
-EMITS = ("c", "host-c", "ir", "dfg", "map", "verilog")
+EMITS = ("c", "host-c", "ir", "dfg", "graph", "map", "verilog")
 MODES = ("c", "dataflow", "mapped")
 TIMES = ("free", "lockstep")
 MOST_OVERLAP = 64

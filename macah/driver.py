@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from backend.dfg import show_dfg
+from backend.kernel_json import write_kernel
 from backend.show import show_mapping
 
 from .adpc import given, pseudo_constants
@@ -206,6 +207,8 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
             return to_c(program, adpc)
         case "ir":
             return "\n".join(show_kernel(f.kernel) for f in fronts(program, adpc, options, stages))
+        case "graph":
+            return "\n".join(write_kernel(f.dfg) for f in fronts(program, adpc, options, stages))
         case "dfg":
             return "\n".join(show_dfg(f.dfg) for f in fronts(program, adpc, options, stages))
         case "map":

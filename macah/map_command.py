@@ -24,6 +24,7 @@ from backend.graph_json import write_json
 from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from backend.mapping_text import MappingFileError, read_mapping, read_old, word, write_mapping
+from backend.run_dfg import GraphRunFailed
 from backend.run_mapping import WrongRun, compare
 from backend.warm import remap
 
@@ -164,14 +165,19 @@ def _from_file(path: Path, read: Callable[[str], T]) -> T:
 def _checked(path: Path, dfg: DFG, fabric: Fabric) -> str:
     """What is said of the mapping of a file that is right."""
     mapping = _from_file(path, lambda text: read_mapping(text, str(path), dfg, fabric))
+    said = f"the first {ITERATIONS} iterations compute what the graph does"
+    words = {s: range(1, 1 + ITERATIONS * len(stream.words)) for s, stream in enumerate(dfg.streams)}
+    inputs = {s: numbers for s, numbers in words.items() if not dfg.streams[s].sends}
     try:
         check_mapping(mapping)
-        compare(mapping, ITERATIONS)
+        compare(mapping, ITERATIONS, [ITERATIONS] * len(dfg.live_ins), inputs)
+    except GraphRunFailed as error:
+        said = f"not run: {error}"
     except (MappingError, WrongRun) as error:
         raise MacahError(f"the mapping is wrong: {error}", Place(str(path), 1), code="mapping-file") from None
     return (
         f"{path}: a mapping of graph {dfg.name} on {fabric.name}, initiation interval {mapping.interval};"
-        f" the first {ITERATIONS} iterations compute what the graph does\n"
+        f" {said}\n"
     )
 
 
