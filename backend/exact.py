@@ -2,8 +2,10 @@
 
 A refutation covers all there is in the structural model: every unit, every way through registers and wires
 and every time spent in them, every choice of memory and port. Left out are only schedules that take more than
-`slack` cycles longer than the shortest one, and operations that the graph does not have (a copy made by a
-unit). Budgets count conflicts: the same input gives the same answer. Limits in seconds are the user's.
+`slack` cycles longer than the shortest one; operations that the graph does not have (a copy made by a unit);
+and, where wires lead back to each other, ways through more than `exact_encode.HOPS` of them in a cycle.
+
+Budgets count conflicts: the same input gives the same answer. Limits in seconds are the user's.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from .bound import minimum_interval
 from .check import check_mapping
 from .dfg import DFG
 from .exact_clauses import Clauses
-from .exact_decode import Decoded, Loop, NoMember
+from .exact_decode import Decoded, NoMember
 from .exact_domain import Domain, whole_domain
 from .exact_encode import Encoding, TooLarge
 from .exact_model import ground
@@ -264,14 +266,9 @@ def _solve(
 
 
 def _mapping(encoding: Encoding, solver: Solver) -> Mapping | None:
-    """The mapping of the solver's model; None, and clauses that refuse it, if it is none after all."""
+    """The mapping of the solver's model; None, and clauses that refuse it, if a bank is overfull."""
     decoded = Decoded(encoding, solver.get_model())
-    more = encoding.overfull(decoded.bank)
-    if not more:
-        try:
-            return decoded.mapping()
-        except Loop as loop:
-            more = loop.clauses
-    for clause in more:
+    overfull = encoding.overfull(decoded.bank)
+    for clause in overfull:
         solver.add_clause(clause)
-    return None
+    return None if overfull else decoded.mapping()

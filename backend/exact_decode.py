@@ -21,14 +21,6 @@ class NoMember(Exception):
     """The words of a still cell cannot be given registers, or not easily."""
 
 
-class Loop(Exception):
-    """Words that have only each other as a reason, in wires that lead back; `clauses` refuse it."""
-
-    def __init__(self, clauses: list[list[int]]) -> None:
-        super().__init__("words in a loop of wires")
-        self.clauses = clauses
-
-
 class Decoded:
     """What an answer says. `holds` are the literals that hold, as a set."""
 
@@ -46,7 +38,7 @@ class Decoded:
         return next(choice for choice, literal in literals.items() if literal in self.holds)
 
     def mapping(self) -> Mapping:
-        """The mapping; Loop if a route would lead in a circle."""
+        """The mapping. Errors: NoMember."""
         encoding, dfg = self.encoding, self.encoding.dfg
         unit = self._units()
         ways = {}
@@ -130,29 +122,12 @@ class Decoded:
         if basin in outlet.basins and cycle == self._done(node):
             return ()
         found = self.reason[value]
-        spot: Spot | None = next(((c, cycle) for c in ground.basins[basin] if (c, cycle) in found), None)
-        if spot is None:
-            raise Loop(self._loops(value))
+        spot: Spot | None = next((c, cycle) for c in ground.basins[basin] if (c, cycle) in found)
         way = []
         while spot is not None:
             way.append(spot)
             spot = found[spot]
         return tuple(reversed(way))
-
-    def _loops(self, value: Value) -> list[list[int]]:
-        """Of the spots without a real reason, each needs one from outside of them."""
-        word = self.encoding.word[value]
-        lost = {s: l for s, l in word.items() if l in self.holds and s not in self.reason[value]}
-        outside: list[int] = []
-        feeds, _, into = self.encoding.feeds(value)
-        for cell, t in lost:
-            before = t - self.ground.cells[cell].delay
-            sources = [(s, before) for s in self.ground.cells[cell].sources]
-            outside += [word[s] for s in sources if s in word and s not in lost]
-            outside += self.encoding.makers(value, feeds.get(cell, ()), before)
-            outside += self.encoding.makers(value, into.get(cell, ()), t)
-        assert lost, "an operand without its word"
-        return [[-literal, *outside] for literal in lost.values()]
 
     def _give_members(self, ways: dict[tuple[int, int], tuple[Spot, ...]]) -> None:
         """Members of cells for the words on routes: the one it was in before, if free, else the first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .bound import delays
 from .cycles import Delay, longest_paths
@@ -18,15 +18,11 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The sites and cycles of issue that each node may have.
-
-    `given[v]` are (cell, cycle) where word v is already; no other word may have that room.
-    """
+    """The sites and cycles of issue that each node may have."""
 
     sites: tuple[tuple[int, ...], ...]
     early: tuple[int, ...]
     late: tuple[int, ...]
-    given: dict[Value, frozenset[Spot]] = field(default_factory=dict)
 
 
 def whole_domain(problem: Problem, ground: Ground, interval: int, slack: int) -> Domain | None:

@@ -22,8 +22,12 @@ from .exact_model import Ground, Outlet
 from .exact_places import Places
 from .flat import Problem
 
-MOST_WORDS = 500_000
-"""The most variables for words: some ten million clauses."""
+MOST_WORDS = 1_000_000
+"""The most variables for words: some five million clauses."""
+
+
+HOPS = 8
+"""So many wires in a row are considered, after the first, where wires lead back to each other."""
 
 
 class TooLarge(Exception):
@@ -41,8 +45,9 @@ class Encoding(Places):
         self._made: dict[tuple[int, int, int], int] = {}
         self._held: dict[tuple[int, int], list[int]] = {}
         self._reach = {value: self._range(value) for value in self._values()}
-        ranges = (zip(first, last, strict=True) for first, last in self._reach.values())
-        if sum(max(0, b - a + 1) for both in ranges for a, b in both) > MOST_WORDS:
+        weight = [1 + HOPS * (cell in ground.circular) for cell in range(len(ground.cells))]
+        ranges = (zip(weight, first, last, strict=True) for first, last in self._reach.values())
+        if sum(w * max(0, b - a + 1) for cells in ranges for w, a, b in cells) > MOST_WORDS:
             raise TooLarge
         self.schedule()
         for value in self._reach:
@@ -61,29 +66,48 @@ class Encoding(Places):
     def _move(self, value: Value) -> None:
         """Where a word can be, why it is there, and that it is where its readers want it."""
         first, last = self._reach[value]
-        word: dict[Spot, int] = {}
-        given = self.domain.given.get(value, frozenset())
-        for cell in range(len(self.ground.cells)):
-            for t in range(first[cell], last[cell] + 1):
-                word[cell, t] = TRUE if (cell, t) in given else self.out.fresh()
+        word = {
+            (cell, t): self.out.fresh()
+            for cell in range(len(self.ground.cells))
+            for t in range(first[cell], last[cell] + 1)
+        }
         self.word[value] = word
         self._leave(value)
-        feeds = self.feeds(value)
+        feeds = self._feeds(value)
         entered: dict[Spot, list[int]] = {}
         for (cell, t), literal in word.items():
-            if literal == TRUE:
-                continue
             before = t - self.ground.cells[cell].delay
-            sources = self.ground.cells[cell].sources
-            reasons = [word[s, before] for s in sources if s != cell and (s, before) in word]
-            reasons += self.makers(value, feeds[0].get(cell, ()), before)
-            reasons += self.makers(value, feeds[2].get(cell, ()), t)
+            sources = [s for s in self.ground.cells[cell].sources if (s, before) in word]
+            reasons = [word[s, before] for s in sources if s != cell and not self._circular(cell, s)]
+            reasons += self._makers(value, feeds[0].get(cell, ()), before)
+            reasons += self._makers(value, feeds[2].get(cell, ()), t)
             entered[cell, t] = reasons
-            held = [word[cell, before]] if cell in sources and (cell, before) in word else []
-            self.out.some([-literal, *reasons, *held])
+            held = [word[cell, before]] if cell in sources else []
+            if cell not in self.ground.circular:
+                self.out.some([-literal, *reasons, *held])
             self._held.setdefault((cell, t % self.interval), []).append(literal)
         self._renew(word, entered)
+        self._rank(word, entered)
         self._read(value, feeds[1])
+
+    def _circular(self, cell: int, source: int) -> bool:
+        return cell in self.ground.circular and source in self.ground.circular
+
+    def _rank(self, word: dict[Spot, int], entered: dict[Spot, list[int]]) -> None:
+        """In wires that lead back to each other, a word has come through HOPS of them at most.
+
+        `rank[k]` are literals for its being there after no more than k other wires: so it is nobody's reason
+        that it is a reason of itself.
+        """
+        looping = [spot for spot in word if spot[0] in self.ground.circular]
+        rank: dict[Spot, int] = {}
+        for k in range(HOPS + 1):
+            now = word if k == HOPS else {spot: self.out.fresh() for spot in looping}
+            for cell, t in looping:
+                ways = [rank[s, t] for s in self.ground.cells[cell].sources if (s, t) in rank]
+                self.out.some([-now[cell, t], *entered[cell, t], *ways])
+                self.out.add(-now[cell, t], word[cell, t])
+            rank = now if k < HOPS else {}
 
     def _renew(self, word: dict[Spot, int], entered: dict[Spot, list[int]]) -> None:
         """In a still cell, a word has come in within the last interval, or its register would be taken."""
@@ -109,7 +133,7 @@ class Encoding(Places):
                         word[spot] = self.out.fresh()
                     self.out.add(-self.at[node][site], -begun, word[spot])
 
-    def feeds(self, value: Value) -> tuple[dict[int, list[int]], ...]:
+    def _feeds(self, value: Value) -> tuple[dict[int, list[int]], ...]:
         """The sites at which the value, when made, goes into a cell, into a basin, or is in a cell."""
         cells: dict[int, list[int]] = {}
         basins: dict[int, list[int]] = {}
@@ -123,7 +147,7 @@ class Encoding(Places):
                 basins.setdefault(basin, []).append(site)
         return cells, basins, into
 
-    def makers(self, value: Value, sites: Sequence[int], cycle: int) -> list[int]:
+    def _makers(self, value: Value, sites: Sequence[int], cycle: int) -> list[int]:
         """Literals for the value being made at one of the sites in a cycle."""
         node = value[0]
         op = self.dfg.nodes[node].op
@@ -153,7 +177,6 @@ class Encoding(Places):
             made = domain.early[node] + ground.sites[site].latency[op] - 1
             seeds += [(cell, made + ground.cells[cell].delay) for cell in outlet.cells]
             seeds += [(outlet.into, made)] if outlet.into is not None else []
-        seeds += list(domain.given.get(value, ()))
         first = ground.spread(sorted(set(seeds)))
         ends = []
         for consumer, position, distance in self.uses.get(value, ()):
@@ -173,7 +196,7 @@ class Encoding(Places):
                     cycle = t + distance * self.interval
                     if (basin, cycle) not in ready:
                         ways = [word[c, cycle] for c in self.ground.basins[basin] if (c, cycle) in word]
-                        ways += self.makers(value, feeds.get(basin, ()), cycle)
+                        ways += self._makers(value, feeds.get(basin, ()), cycle)
                         ready[basin, cycle] = self._any(ways)
                     self.out.add(-place, -begun, ready[basin, cycle])
 
@@ -189,15 +212,5 @@ class Encoding(Places):
 
     def _share(self) -> None:
         """In each slot a cell holds no more words than it has members."""
-        taken: dict[tuple[int, int], int] = {}
-        for places in self.domain.given.values():
-            for cell, t in places:
-                key = (cell, t % self.interval)
-                taken[key] = taken.get(key, 0) + 1
-        for (cell, slot), literals in self._held.items():
-            room = len(self.ground.cells[cell].members) - taken.get((cell, slot), 0)
-            if room <= 0:
-                for literal in literals:
-                    self.out.add(-literal)
-            else:
-                self.out.at_most(literals, room)
+        for (cell, _), literals in self._held.items():
+            self.out.at_most(literals, len(self.ground.cells[cell].members))

@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import networkx as nx
+
 from arch.fabric import RESULT_FAR, Fabric, Kind, Unit
 from arch.ops import STREAM_OPS
 
@@ -74,6 +76,7 @@ class Ground:
         self.sites: list[Site] = []
         self.site_of: list[int] = [-1] * len(fabric.units)
         self._join_sites()
+        self.circular = self._circular()
         self.readers: list[list[int]] = [[] for _ in self.cells]
         for c, cell in enumerate(self.cells):
             for source in cell.sources:
@@ -109,6 +112,15 @@ class Ground:
                 found.append((members, False))
         found += [(members, len(members) > 1) for members in staying.values()]
         return sorted(found)
+
+    def _circular(self) -> frozenset[int]:
+        """The wires that lead back to themselves by wires alone."""
+        wires: nx.DiGraph[int] = nx.DiGraph()
+        for c, cell in enumerate(self.cells):
+            if cell.delay == 0:
+                wires.add_edges_from((s, c) for s in cell.sources if self.cells[s].delay == 0)
+        parts = nx.strongly_connected_components(wires)
+        return frozenset(c for part in parts if len(part) > 1 for c in part)
 
     def _cells(self, resources: Iterable[int]) -> tuple[int, ...]:
         """The cells among resources, in order."""
