@@ -61,15 +61,15 @@ static void send(Control *c, unsigned command)
 static int can_load(const Control *c)
 {
   int total = c->blocks + c->blocks / c->across;
-  return c->loads < total && (!c->loads || c->since >= LOAD - 1) &&
+  return c->loads < total && (!c->loads || c->since >= LINES - 1) &&
          (c->done == c->blocks || load_of(c, c->done) >= c->loads - (STRIPS - 3));
 }
 
 static void send_load(Control *c)
 {
   int row = c->loads / (c->across + 1), block = c->loads % (c->across + 1) - 1, y = row * BLOCK;
-  int rows = block + 1 < c->across ? row_count(c->previous, y) : 0, lines = block >= 0 ? LOAD : 0;
-  send(c, (unsigned)NEXT_BLOCK << OPERATION | lines << 24 | rows << 16);
+  int rows = block + 1 < c->across ? row_count(c->previous, y) : 0, lines = block >= 0 ? LINES : 0;
+  send(c, NEXT_BLOCK | lines << LINES_SHIFT | (unsigned)rows << ROWS_SHIFT);
   c->bytes += (lines + rows) * BLOCK;
   c->loads++;
   c->since = 0;
@@ -90,13 +90,13 @@ static int send_comparison(Control *c)
 {
   for (int b = c->done; b < c->blocks; b++) {
     int place = c->loads - 1 - load_of(c, b);
-    if (place < 0 || (place == 0 && c->since < LOAD - 1)) return 0;
+    if (place < 0 || (place == 0 && c->since < LINES - 1)) return 0;
     if (b == c->begun) begin_block(c);
     Search *s = search_of(c, b);
     Vector v;
     if (c->next_vector(s, &v) != COMPARE) continue;
     int column = v.dx + BLOCK, strip = place + 2 - column / BLOCK, row = s->y + v.dy - first_row(s->y);
-    send(c, (unsigned)COMPARE_BLOCKS << OPERATION | place << 13 | (strip * ROWS + row) << 4 | column % BLOCK);
+    send(c, COMPARE_BLOCKS | column % BLOCK | place << BLOCK_SHIFT | (unsigned)(strip * ROWS + row) << FIRST_SHIFT);
     *entry(s, v) = IN_PROG;
     s->pending++;
     int last = (c->first + c->count++) % MOST_ASKED;
@@ -145,13 +145,13 @@ static void control(Control *c)
     else if (can_load(c)) send_load(c);
     else if (c->count < MOST_ASKED && send_comparison(c)) continue;
     else if (c->count) {
-      if (c->since < LOAD - 1) send(c, PASS); /* the next load need not wait for what is answered now */
+      if (c->since < LINES - 1) send(c, PASS); /* the next load need not wait for what is answered now */
       distortion <? c->results;
       take(c, distortion);
     } else
       send(c, PASS);
   }
-  send(c, (unsigned)DONE << OPERATION);
+  send(c, DONE);
 }
 
 #endif
