@@ -15,6 +15,7 @@ PARTS = (
     ("streams.py",),
     ("translated.py",),
     ("scale.py",),
+    ("motion.py",),
     ("mapper.py", "--generated", "--fabric", "grid4x4"),
 )
 

@@ -3,11 +3,12 @@
 
     .venv/bin/python benchmarks/motion.py [--frames N] [--modes c,dataflow,mapped] [--arch NAME...]
 
-The frames are those of ../shared/data/people_160x96, or of examples/data where that folder is absent. The figures
-are what the example prints of itself (`--statistics`): cycles are simulated ones, bytes are all that is moved to and
-from the kernel, `wrong` are distortions that differ from plain C's. `ratio` says how many times fewer cycles hexagonal
-search takes than full search. `same` tells whether the vectors are those of mode c: hexagonal search runs twice, in
-free order, and in the order that does not depend on timing (`ordered`), where they must be.
+The frames are those of ../shared/data/people_160x96, or of examples/data where that folder is absent. The
+figures are what the example prints of itself (`--statistics`): cycles are simulated ones, bytes are all that
+is moved to and from the kernel, `wrong` are distortions that differ from plain C's. `ratio` says how many
+times fewer cycles hexagonal search takes than full search. `same` tells whether the vectors are those of
+the first mode: hexagonal search runs twice, in free order, and in the order that does not depend on timing
+(`ordered`), where they must be.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ from account import macahc
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "examples" / "motion" / "motion.macah"
 REAL = ROOT.parent / "shared" / "data" / "people_160x96"
-SEARCHES = {"ehs": ("--search", "ehs"), "ordered": ("--search", "ehs", "--ordered"), "full": ("--search", "full")}
+SEARCHES = {
+    "ehs": ("--search", "ehs"),
+    "ordered": ("--search", "ehs", "--ordered"),
+    "full": ("--search", "full"),
+}
 TITLE = (
     f"{'mode':9} {'arch':9} {'search':8} {'II':>4} {'cycles':>9} {'ratio':>6} {'compared':>8} {'busy':>6}"
     f" {'stalled':>7} {'bytes':>7} {'PSNR':>7} {'wrong':>5} {'same':>4}"
@@ -63,11 +68,12 @@ def row(mode: str, arch: str, search: str, made: Run, full: float | None, same: 
     def text(value: float | None, form: str) -> str:
         return "-" if value is None else format(value, form)
 
+    compared = made.number("comparisons per block")
     busy = made.number("busy with comparisons") if simulated else None
     wrong = re.search(r"(\d+) wrong", made.printed)
     return (
         f"{mode:9} {arch:9} {search:8} {text(made.number('initiation interval'), '.0f'):>4}"
-        f" {text(cycles, '.0f'):>9} {text(ratio, '.1f'):>6} {text(made.number('comparisons per block'), '.2f'):>8}"
+        f" {text(cycles, '.0f'):>9} {text(ratio, '.1f'):>6} {text(compared, '.2f'):>8}"
         f" {text(busy, '.1f'):>6} {text(made.number('stalled cycles per frame'), '.0f'):>7}"
         f" {text(made.number('bytes per block'), '.0f'):>7} {text(made.number('mean PSNR'), '.3f'):>7}"
         f" {wrong[1] if wrong else '?':>5} {'yes' if same else 'no':>4}"

@@ -148,19 +148,32 @@ static int read_frame(Video *video, Frame *frame)
   return 1;
 }
 
-/* A file that is written, or NULL if none is wanted. */
-static FILE *create(const char *path)
+/* What is to be in a file: it is written when all is known, so that no half of it is left behind. */
+typedef struct {
+  const char *path;
+  FILE *file; /* NULL if none is wanted */
+  char *data;
+  size_t size;
+} Output;
+
+static void create(Output *output, const char *path)
 {
-  FILE *file = path ? fopen(path, "wb") : NULL;
-  if (path && !file) fail(path, strerror(errno));
-  return file;
+  output->path = path;
+  output->file = path ? open_memstream(&output->data, &output->size) : NULL;
+  if (path && !output->file) fail(path, strerror(errno));
 }
 
-static void finish(FILE *file, const char *path)
+/* Writes it; `-` is standard output. */
+static void finish(Output *output)
 {
-  if (!file) return;
-  int wrong = ferror(file);
-  if (fclose(file) || wrong) fail(path, "could not be written");
+  if (!output->file) return;
+  if (fclose(output->file)) fail(output->path, "out of memory");
+  int standard = !strcmp(output->path, "-");
+  FILE *file = standard ? stdout : fopen(output->path, "wb");
+  if (!file) fail(output->path, strerror(errno));
+  size_t written = fwrite(output->data, 1, output->size, file);
+  if (written != output->size || (standard ? fflush(file) : fclose(file))) fail(output->path, "could not be written");
+  free(output->data);
 }
 
 /* Appends a frame: YUV4MPEG2 without colours, or one more PGM (a file may hold several). */

@@ -138,7 +138,9 @@ static int run(int argc, char **argv, Estimate *estimate)
   Frame previous, current;
   if (!next_frame(videos, count, &previous)) fail(videos[0].path, "has no frame");
   Control c = { .next_vector = o.full ? next_of_all : next_of_hexagons, .ordered = o.ordered };
-  FILE *vectors = o.vectors && !strcmp(o.vectors, "-") ? stdout : create(o.vectors), *prediction = create(o.prediction);
+  Output vectors, prediction;
+  create(&vectors, o.vectors);
+  create(&prediction, o.prediction);
   int y4m = o.prediction && strlen(o.prediction) > 4 && !strcmp(o.prediction + strlen(o.prediction) - 4, ".y4m");
   double noise = 0;
   while (c.frames < o.frames && next_frame(videos, count, &current)) {
@@ -149,9 +151,9 @@ static int run(int argc, char **argv, Estimate *estimate)
     Frame made = predicted(&c);
     noise += psnr(&current, &made);
     printf("frame %ld: PSNR %.2f dB, %.2f without motion\n", c.frames, psnr(&current, &made), psnr(&current, &previous));
-    write_vectors(vectors, &c, c.frames);
-    if (prediction) write_frame(prediction, &made, y4m, c.frames == 1);
-    if (o.picture) draw(o.picture, &c);
+    write_vectors(vectors.file, &c, c.frames);
+    if (prediction.file) write_frame(prediction.file, &made, y4m, c.frames == 1);
+    if (o.picture) draw(o.picture, &c); /* of the last frame in the end */
     free(made.pixels);
     free(previous.pixels);
     previous = current;
@@ -159,8 +161,8 @@ static int run(int argc, char **argv, Estimate *estimate)
   if (!c.frames) fail(videos[count - 1].path, "has only one frame");
   printf("%s search: mean PSNR %.3f dB, %ld comparisons, %ld wrong\n", o.full ? "full" : "hexagonal", noise / c.frames, c.compared, c.wrong);
   if (o.statistics) print_statistics(&c);
-  if (vectors != stdout) finish(vectors, o.vectors);
-  finish(prediction, o.prediction);
+  finish(&vectors);
+  finish(&prediction);
   for (int v = 0; v < count; v++) fclose(videos[v].file);
   free(previous.pixels);
   free(c.vectors);

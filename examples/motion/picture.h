@@ -98,9 +98,10 @@ static void write_picture(const char *path, const Frame *frame, const signed cha
     for (int v = -1; v <= 1; v++)
       for (int u = -1; u <= 1; u++) dot(rows, frame, x + dx + u, y + dy + v, 30, 60, 220);
   }
-  FILE *file = create(path);
-  write_png(file, rows, width, height);
-  finish(file, path);
+  Output output;
+  create(&output, path);
+  write_png(output.file, rows, width, height);
+  finish(&output);
   free(rows);
 }
 
