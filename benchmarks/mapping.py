@@ -5,8 +5,8 @@
 
 The sets: `kernels`, small graphs with which mapping is usually shown; `layered`, random graphs from 200 to
 1600 operations that fill arrays; `random`, random kernels with memories, streams and recurrences; `large`,
-3200 and 6400 operations; `satmapit`, the seven graphs of SAT-MapIt's comparison on 2x2 to 5x5; `published`, all
-graphs of ../shared/data/dfgs on 4x4 (both only when that folder is there).
+3200 and 6400 operations; `satmapit`, the seven graphs of SAT-MapIt's comparison on 2x2 to 5x5; `published`,
+all graphs of ../shared/data/dfgs on 4x4 (both only when that folder is there).
 
 Seconds are of processor time, in a process of its own for each row, from the graph to the checked mapping,
 with what is computed once for a fabric; megabytes are the peak of that process. `proof`: `bound` means that
