@@ -207,3 +207,59 @@ def test_contradictory_layers_are_refused(tmp_path: Path) -> None:
 def test_names_that_mean_nothing_are_refused(name: str) -> None:
     with pytest.raises(ArchitectureError):
         load_fabric(name)
+
+
+HELD = GRID.replace("neighbours = true", "neighbours = true\nheld = true")
+CROSSBAR = GRID.replace("neighbours = true", "neighbours = true\ncrossbar = true")
+
+
+def test_a_held_output_is_where_results_are_and_all_that_neighbours_read(tmp_path: Path) -> None:
+    fabric = load(tmp_path, HELD)
+    check_fabric(fabric)
+    names = {resource.name: resource for resource in fabric.resources}
+    out = names["r0c0.out"]
+    assert fabric.units[0].results["add"] == (out.id,) and fabric.units[0].latency["add"] == 2
+    assert [fabric.resources[s].name for s in names["r0c0.r0"].sources] == ["r0c0.out", "r0c0.r0"]
+    operand = {fabric.resources[s].name for s in names["r0c1.alu.a"].sources}
+    assert operand == {"r0c0.out", "r0c1.out", "r0c2.out", "r1c1.out", "r0c1.r0", "r0c1.r1"}
+
+
+def test_a_crossbar_sees_a_link_now_or_as_it_was_kept(tmp_path: Path) -> None:
+    fabric = load(tmp_path, CROSSBAR)
+    check_fabric(fabric)
+    assert fabric.loops and not load(tmp_path, GRID).loops
+    names = {resource.name: resource for resource in fabric.resources}
+
+    def sources(name: str) -> list[str]:
+        return [fabric.resources[s].name for s in names[name].sources]
+
+    assert sources("r0c1.east_in") == sources("r0c1.east_kept") == ["r0c0.east", "r0c1.east_kept"]
+    assert sources("r0c0.east") == ["r0c0.alu.t", "r0c0.r0", "r0c0.r1", "r0c0.west_in", "r0c0.north_in"]
+
+
+def test_units_that_load_share_one_memory(tmp_path: Path) -> None:
+    text = HELD.replace("[links]", "[memory]\nwords = 99\n[links]").replace("mul = 2", "mul = 2, mem = 1")
+    where = 'name = "compute"'
+    fabric = load(tmp_path, text.replace(where, where + "\nwhere = { from_column = 1 }"))
+    (bank,) = fabric.memories
+    assert bank.words == 99 and len(bank.ports) == len(fabric.units) == 4
+    assert all(fabric.tiles[unit.tile].column >= 1 for unit in fabric.units)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (HELD.replace("held", "words = 2\nheld"), 6, "'words' must be 1"),
+        (CROSSBAR.replace("crossbar", "shared = true\ncrossbar"), 7, "'crossbar' excludes"),
+        (HELD + '[[layer.unit]]\nname = "b"\noperands = 2\ndoes = { alu = 1 }\n', 0, "a tile has one unit"),
+        (HELD.replace("mul = 2", "try_recv = 1"), 6, "no unit can do 'try_recv'"),
+        (GRID.replace("mul = 2", "mem = 2"), 12, "or the file a [memory]"),
+        (GRID.replace("operands = 3", "operands = 9"), 11, "must be from 1 to 8"),
+    ],
+)
+def test_contradictions_of_outputs_and_memories_are_refused(
+    text: str, line: int, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ArchitectureError) as caught:
+        load(tmp_path, text)
+    assert message in str(caught.value) and caught.value.line == line or line == 0
