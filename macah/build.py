@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from backend.verilog_frame import Design
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
 from sim.objects import compile_objects
+from sim.wave import Wave, layout
 
 from .compile import Adpc, Simulated
 from .diagnostic import MacahError
@@ -15,7 +17,7 @@ from .messages import Messages
 from .options import Options
 from .program import Program
 from .stages import Stages
-from .toolchain import compiler, compiler_command, run_compiler
+from .toolchain import compiler, compiler_command, run_compiler, write_whole
 from .translate import HostKernel, translate
 from .translate_prelude import LANGUAGE
 
@@ -38,7 +40,11 @@ def build(
         translation = translate(program, adpc, hosted, columns=keeps_columns(options.cc))
         with stages("build the simulation"):
             try:
-                image = build_image([k.design for k in kernels], directory, compiler(), options.lockstep)
+                designs = [k.design for k in kernels]
+                image = build_image(
+                    designs, directory, compiler(), options.lockstep, options.stall_cycles, _wave(options)
+                )
+                _write_layouts(designs, _wave(options))
             except SimulatorMissing as error:
                 raise MacahError(str(error), code="simulator") from None
         runtime += image.runtime
@@ -71,6 +77,20 @@ def build(
         objects = compile_objects(compiler_command(), [*flags, *libraries], runtime, directory, run)
         run([*flags, str(object_file), *map(str, objects), *sources, "-o", str(built), *libraries])
     return built
+
+
+def _wave(options: Options) -> Wave | None:
+    """What is recorded. The program may be started anywhere, so the file's name is absolute."""
+    return None if options.wave is None else Wave(options.wave.absolute(), *options.wave_cycles)
+
+
+def _write_layouts(designs: Sequence[Design], wave: Wave | None) -> None:
+    """Writes, beside each waveform that there will be, how GTKWave is to show it."""
+    if wave is None:
+        return
+    for design in designs:
+        own = wave.of(design.top, len(designs) > 1)
+        write_whole(own.path.with_suffix(".gtkw"), layout(design, own).encode())
 
 
 def warning_flags(options: Options) -> tuple[str, ...]:

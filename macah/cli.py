@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from backend.mapping import EFFORTS
 
+from .cli_simulation import SIMULATION_VALUED, TIMES, add_simulation, check_simulation, joined, simulation
 from .diagnostic import MacahError
 from .gcc_flags import VALUED, take_flags
 from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, format_in
@@ -22,8 +23,6 @@ from .warn import WarningOptions
 
 EMITS = ("c", "host-c", "ir", "dfg", "graph", "map", "verilog")
 MODES = ("c", "dataflow", "mapped")
-TIMES = ("free", "lockstep")
-MOST_OVERLAP = 64
 
 USAGE = """macahc [options] FILE.macah
        macahc run [options] FILE.macah [ARGS...]
@@ -95,12 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--modes", type=_modes, metavar="A,B", help="the modes to compare (default c,mapped)")
     add("--timeout", type=_seconds, metavar="SECONDS", help="time for a program to compare (default: any)")
     add("--arch", metavar="NAME|FILE", default="grid8x8", help=arch_help)
-    add(
-        "--overlap",
-        type=_window,
-        metavar="N",
-        help="in mode dataflow, let operators of so many iterations work at the same time (8 without =N)",
-    )
+    add_simulation(parser)
     add(
         "--ordered-streams",
         action="append",
@@ -152,15 +146,6 @@ def build_parser() -> argparse.ArgumentParser:
         type=_names,
         metavar="NAME,...",
         help="leave out optimisations, to see what they are worth; a name that is none lists them",
-    )
-    add(
-        "--time",
-        action="append",
-        default=[],
-        choices=("stages", *TIMES),
-        metavar="free|lockstep",
-        help="free: the host runs beside its kernels (default); lockstep: simulated time does not pass while"
-        " it computes, so that runs repeat cycle by cycle. Without either: say how long each stage took",
     )
     add("-v", "--verbose", action="store_true", help="print the commands that are run, and progress")
     for flag, kind, meaning in (
@@ -218,13 +203,6 @@ def _modes(text: str) -> tuple[str, ...]:
     return modes
 
 
-def _window(text: str) -> int:
-    window = int(text) if text.isdecimal() and len(text) < 4 else 0
-    if not 1 <= window <= MOST_OVERLAP:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 to {MOST_OVERLAP}")
-    return window
-
-
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
@@ -246,7 +224,7 @@ def parse(argv: Sequence[str]) -> Options:
     own, arguments = _split_run(argv[1:]) if running else (list(argv), [])
     parser = build_parser()
     # These stand alone as in gcc; argparse would take the next word, the file, for their value.
-    own, gcc = take_flags([_ALONE.get(word, word) for word in _joined(own)])
+    own, gcc = take_flags([_ALONE.get(word, word) for word in joined(own)])
     found = parser.parse_args(own)
     if found.explain is not None:
         return Options(source=Path(), action="explain", explain=found.explain)
@@ -259,11 +237,7 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("--ii and --max-ii exclude each other")
     if command != "diff-modes" and (found.modes or found.timeout is not None):
         parser.error("--modes and --timeout go with diff-modes")
-    models = [model for model in found.time if model in TIMES]
-    if models and {found.mode, *(found.modes or ())} == {"c"}:
-        parser.error("--time is about simulated kernels: leave out --mode c")
-    if found.overlap and "dataflow" not in (found.mode, *(found.modes or ())):
-        parser.error("--overlap goes with --mode dataflow")
+    check_simulation(parser, found, command)
     if found.report and found.emit:
         parser.error("--report and --emit exclude each other")
     if found.save_report is not None and (found.report or found.emit or command == "diff-modes"):
@@ -297,7 +271,6 @@ def parse(argv: Sequence[str]) -> Options:
         mode=found.mode,
         modes=found.modes or ("c", "mapped"),
         timeout=found.timeout or 0.0,
-        window=found.overlap or 1,
         arch=found.arch,
         seed=found.seed,
         effort=found.effort,
@@ -315,7 +288,7 @@ def parse(argv: Sequence[str]) -> Options:
         dump_after=tuple(found.dump_after),
         disable=tuple(name for names in found.disable for name in names),
         time="stages" in found.time,
-        lockstep=models[-1:] == ["lockstep"],
+        **simulation(found),
         verbose=found.verbose,
         cpp=(*found.cpp, *preprocessed, *gcc.cpp),
         depend=tuple(gcc.depend),
@@ -365,19 +338,9 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
     return features, MessageOptions(found.diagnostics_format, color, warnings, max_errors)
 
 
-def _joined(words: Sequence[str]) -> list[str]:
-    """The words with `--time free` and `--time lockstep` as one; by itself, `--time` is another option."""
-    joined: list[str] = []
-    for word in words:
-        if word in TIMES and joined[-1:] == ["--time"]:
-            joined[-1] = f"--time={word}"
-        else:
-            joined.append(word)
-    return joined
-
-
 # Options that take their value as the next word, so that `run` finds the file among the words.
 _VALUED = (
+    *SIMULATION_VALUED,
     *("-o", "--mode", "--modes", "--timeout", "--arch", "--unroll", "--seed", "--adpc", "--emit"),
     *("--effort", "--time-limit", "--ii", "--max-ii"),
     *VALUED,

@@ -40,6 +40,9 @@ class Options:
     dump_after: tuple[str, ...] = ()
     disable: tuple[str, ...] = ()  # names of optimisations
     time: bool = False
+    stall_cycles: int = 0  # without an element moved, after which a kernel is given up; 0: any
+    wave: Path | None = None
+    wave_cycles: tuple[int, int | None] = (0, None)  # the first and the last
     lockstep: bool = False  # simulated time does not pass while the host computes
     verbose: bool = False
     cpp: tuple[str, ...] = ()

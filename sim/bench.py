@@ -32,7 +32,14 @@ class DesignLike(Protocol):
     def length(self) -> int: ...
 
 
-def bench_text(design: DesignLike) -> str:
+class Recorder(Protocol):
+    """Verilog that records what happens: a `wave.Wave`."""
+
+    def start(self, design: DesignLike) -> Iterator[str]: ...
+    def step(self) -> Iterator[str]: ...
+
+
+def bench_text(design: DesignLike, wave: Recorder | None = None) -> str:
     """The bench of a design: each change of `go`, which the control plane makes, is one execution."""
     dfg = design.dfg
     return "\n".join(
@@ -42,6 +49,7 @@ def bench_text(design: DesignLike) -> str:
             *(f"  {line}" for line in declarations(dfg)),
             "  reg go = 0, finished = 0, again = 0, first = 1;",
             *(f"  {line}" for line in instance(design)),
+            *(f"  {line}" for line in (wave.start(design) if wave else ())),
             "  initial begin",
             "    $macah_status(stalled);",
             *(f"    {_port_task(s, stream)}" for s, stream in enumerate(dfg.streams)),
@@ -51,11 +59,12 @@ def bench_text(design: DesignLike) -> str:
             "  always @(go) if (go != finished) begin",
             "    rst = 1; tick; rst = 0;",
             *(f"    {line}" for line in _stores(dfg)),
-            _RUN,
+            _RUN.format(step=" ".join(["", *(wave.step() if wave else ())])),
             "    if (!fail) begin",
             *(f"      {line}" for line in _fetches(dfg)),
             "    end",
             "    first = 0;",
+            *(["    $dumpflush;"] if wave else []),
             "    finished = go;",
             "  end",
             "endmodule",
@@ -90,7 +99,7 @@ _RUN = """\
       $macah_drive;
       #1 $macah_commit(again);
       while (again) #1 $macah_commit(again);
-      clk = 1; #1 clk = 0;
+      clk = 1; #1 clk = 0;{step}
     end
     $macah_end;"""
 

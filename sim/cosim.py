@@ -22,6 +22,7 @@ from backend.dfg import DFG
 
 from .bench import BENCH, DesignLike, bench_text
 from .objects import reuse
+from .wave import Wave
 
 _HERE = Path(__file__).resolve().parent
 RUNTIME = _HERE / "runtime"
@@ -75,22 +76,35 @@ def host_link_inputs(mode: str) -> tuple[tuple[Path, ...], tuple[str, ...], tupl
 
 
 def build_image(
-    designs: Sequence[DesignLike], directory: Path, compiler: str = "cc", lockstep: bool = False
+    designs: Sequence[DesignLike],
+    directory: Path,
+    compiler: str = "cc",
+    lockstep: bool = False,
+    stall_cycles: int = 0,
+    wave: Wave | None = None,
 ) -> Image:
     """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing.
 
-    In lock step, simulated time does not pass while the host computes.
+    In lock step, simulated time does not pass while the host computes. A kernel that moves no element for
+    `stall_cycles` (0: any time) ends the program. `wave` says what to record.
     """
     command, environment = _simulator()
+    if wave is not None:
+        command[-1] = wave.dumper
+        environment["MACAH_WAVE"] = "1"
+    waves = [wave and wave.of(design.top, len(designs) > 1) for design in designs]
     with ThreadPoolExecutor() as pool:
         module = pool.submit(_compile_module, directory / "module.vpi", compiler)
-        compiled = [pool.submit(_compile_design, d, directory / f"kernel{k}") for k, d in enumerate(designs)]
+        compiled = [
+            pool.submit(_compile_design, design, directory / f"kernel{k}", waves[k])
+            for k, design in enumerate(designs)
+        ]
         for work in (module, *compiled):
             work.result()
     with zipfile.ZipFile(directory / "control.zip", "w") as archive:
         archive.write(_HERE / "control.py", "macah_control.py")
     source = directory / "image.c"
-    source.write_text(_image_source(designs, directory, command, environment, lockstep))
+    source.write_text(_image_source(designs, directory, command, environment, lockstep, stall_cycles))
     return Image(_COSIM_SOURCES, (source,))
 
 
@@ -115,11 +129,11 @@ def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
     run_tool([tool, "-g2005", "-s", top, "-o", str(output), *map(str, sources)], f"iverilog on {top}")
 
 
-def _compile_design(design: DesignLike, base: Path) -> None:
+def _compile_design(design: DesignLike, base: Path, wave: Wave | None) -> None:
     assert len(design.dfg.streams) <= MAX_STREAMS, design.top
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
     kernel.write_text(design.text)
-    bench.write_text(bench_text(design))
+    bench.write_text(bench_text(design, wave))
     compile_verilog([kernel, bench], BENCH, base.with_suffix(".vvp"))
 
 
@@ -260,6 +274,7 @@ def _image_source(
     command: Sequence[str],
     environment: dict[str, str],
     lockstep: bool,
+    stall_cycles: int,
 ) -> str:
     rows = "".join(_kernel_row(k, design.dfg) for k, design in enumerate(designs))
     return "".join(
@@ -273,5 +288,6 @@ def _image_source(
             f"const struct macah_kernel macah_kernels[] = {{\n{rows}}};\n",
             f"const unsigned macah_kernel_count = {len(designs)};\n",
             f"const int macah_lockstep = {int(lockstep)};\n",
+            f"const unsigned long long macah_stall_cycles = {stall_cycles};\n",
         ]
     )

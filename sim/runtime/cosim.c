@@ -13,6 +13,7 @@
 struct pool {
   struct macah_simulator *idle;
   uint64_t entries, cycles, stalls;
+  uint32_t simulators;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,6 +57,8 @@ static struct macah_simulator *new_simulator(const struct macah_kernel *kernel) 
   simulator->execution = macah_allocate(simulator->execution_size);
   simulator->execution->number = macah_add(&macah_arena->simulators, 1);
   simulator->execution->host = (uint32_t)getpid();
+  simulator->execution->patience = macah_stall_cycles;
+  simulator->execution->ordinal = macah_add(&pools[kernel - macah_kernels].simulators, 1);
   macah_launch(simulator, kernel);
   return simulator;
 }
@@ -160,6 +163,12 @@ static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
   abort();
 }
 
+__attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel, const struct macah_execution *execution) {
+  fprintf(stderr, "macah: kernel '%s' has moved no element in its last %llu cycles, up to cycle %llu (--stall-cycles)\n",
+          kernel->name, (unsigned long long)execution->patience, (unsigned long long)execution->cycles);
+  abort();
+}
+
 int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, macah_stream *const *streams,
                      uint32_t *const *memories) {
   const struct macah_kernel *kernel = &macah_kernels[k];
@@ -175,6 +184,7 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
   int answered = converse(simulator->socket, &answer);
   macah_end_wait();
   macah_leave_time();
+  if (!answered && execution->given_up) give_up(kernel, execution);
   if (!answered) macah_simulator_failed(simulator, kernel, "ended unexpectedly");
   if (answer.failed) fail(kernel, answer.assertion);
   take_results(kernel, simulator->execution, live_out, memories);

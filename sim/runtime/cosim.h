@@ -28,6 +28,8 @@ struct macah_kernel {
   const struct macah_port *port;
 };
 
+extern const unsigned long long macah_stall_cycles;
+
 /* Of the image. Lists of strings end with a null. */
 extern const struct macah_kernel macah_kernels[];
 extern const unsigned macah_kernel_count;
@@ -38,10 +40,13 @@ extern const char *const macah_simulator_command[], *const macah_simulator_envir
  * `words` holds live-ins, live-outs and memories, in this order. */
 struct macah_execution {
   uint64_t cycles, stalls;
+  uint64_t patience;        /* cycles in which no element moves, after which the simulator gives up; 0: any */
+  uint64_t given_up;        /* it did */
   uint64_t asleep, waiting; /* see host.h: macah_entered */
   uint64_t stream[64]; /* offsets in the arena */
   uint32_t number;     /* which tells the bell that it sleeps on */
   uint32_t host;       /* process that must be alive */
+  uint32_t ordinal;    /* among the simulators of its kernel */
   uint32_t words[];
 };
 

@@ -131,6 +131,15 @@ static int look_at_ports(struct fruitless *found) {
   return any;
 }
 
+/* Ends a simulation in which nothing has moved for too long. */
+static void keep_patience(int moving) {
+  static uint64_t idle;
+  idle = moving || execution->cycles <= 1 ? 0 : idle + 1;
+  if (!execution->patience || idle < execution->patience) return;
+  execution->given_up = 1;
+  _exit(1);
+}
+
 int commit(void) {
   struct fruitless found = {0, 0, 0};
   if (macah_arena->clock.on) await_shown();
@@ -144,6 +153,7 @@ int commit(void) {
     execution->stalls++;
   else
     execution->cycles++;
+  keep_patience(moving);
   note_cycle(moving, &found);
   return 1;
 }

@@ -5,6 +5,7 @@
  *   $macah_patience(index, cycles)  for streams that iterations wait for without stalling: after so many cycles
  *                                   in which nothing moved, nothing will until the stream has something
  *   $macah_status(stalled)          once
+ *   $macah_ordinal(reg)             reg := how many simulators its kernel had before
  *   $macah_begin                    before an execution
  *   $macah_word_in(index, reg)      reg := word of the execution
  *   $macah_word_out(index, value)   word of the execution := value
@@ -172,6 +173,15 @@ static PLI_INT32 do_word_out(PLI_BYTE8 *data) {
   return 0;
 }
 
+static PLI_INT32 do_ordinal(PLI_BYTE8 *data) {
+  (void)data;
+  unsigned count;
+  vpiHandle *a = arguments_of(&count);
+  put(a[0], execution->ordinal);
+  free(a);
+  return 0;
+}
+
 static PLI_INT32 do_drive(PLI_BYTE8 *data) {
   (void)data;
   take_nap();
@@ -194,6 +204,7 @@ static void *keep_watch(void *data) {
                           {.fd = (int)syscall(SYS_pidfd_open, execution->host, 0), .events = POLLIN}};
   if (ends[1].fd < 0 && errno == ESRCH) _exit(0);
   while (poll(ends, 2, -1) <= 0) continue;
+  if (getenv("MACAH_WAVE")) sleep(2); /* to complete the file */
   _exit(0);
 }
 
@@ -221,6 +232,7 @@ static void add_tasks(void) {
   add_task("$macah_port", do_port, NULL);
   add_task("$macah_status", do_status, NULL);
   add_task("$macah_patience", do_patience, NULL);
+  add_task("$macah_ordinal", do_ordinal, NULL);
   add_task("$macah_begin", do_begin, NULL);
   add_task("$macah_end", do_end, NULL);
   add_task("$macah_word_in", do_word_in, keep_arguments);
