@@ -41,6 +41,9 @@ HUGE = 1000
 SHORT, PERSISTENT = 2, 16
 """At intervals up to SHORT, where the next one halves the kernel's speed, so many attempts at effort 1."""
 
+CLOSE = 6
+"""Persistence ends after the n-th round of attempts if the fewest conflicts are more than an n-th of this."""
+
 HOPELESS = 8
 """With so many conflicts left, and one more for every ten operations, other seeds do not help either."""
 
@@ -90,9 +93,10 @@ class Clock:
 
 @dataclass(slots=True)
 class Trials:
-    """What was tried at one interval: attempts so far, and whether more are of no use."""
+    """What was tried at an interval: attempts, the fewest conflicts left, whether more are of no use."""
 
     made: int = 0
+    fewest: int = 1 << 30
     closed: bool = False
 
 
@@ -185,9 +189,13 @@ class Search:
                 return
             if trials.made == 1 and self._refuted(interval):
                 break
+            trials.fewest = min(trials.fewest, result)
+            rounds = trials.made // len(PLACING)
             hopeless = HOPELESS + self.problem.nodes // 10
             enough = trials.made >= round(ATTEMPTS * effort) and result > NEARLY
             if result > 4 * hopeless or (not short and (enough or result > hopeless)):
+                trials.closed = True
+            if short and trials.fewest * rounds > CLOSE * max(1.0, effort):
                 trials.closed = True
             if quick and (trials.made >= ATTEMPTS or result > NEARLY):
                 return

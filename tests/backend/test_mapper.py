@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,12 @@ from types import ModuleType
 import pytest
 from graphs import Builder, fir, layered, matmul, random_graph, sad
 
+import arch
 import backend
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.check import check_mapping
-from backend.dfg import Const, Use
+from backend.dfg import DFG, Const, Use
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.search import OutOfTime, Search
@@ -123,6 +125,25 @@ def test_an_interrupt_before_any_mapping_is_passed_on() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         map_kernel(fir(2), SMALL, MapOptions(), interrupt)
+
+
+@pytest.mark.parametrize("dfg", [random_graph(1, 40), random_graph(2, 40), sad(8), layered(60, 1)])
+def test_a_larger_array_never_maps_worse(dfg: DFG) -> None:
+    fabrics = (load_fabric(f"grid:{size}") for size in ("3x3", "3x4", "4x4", "4x6", "6x6"))
+    intervals = [map_kernel(dfg, fabric, MapOptions()).interval for fabric in fabrics]
+    assert intervals == sorted(intervals, reverse=True)
+
+
+@pytest.mark.parametrize("dfg", [random_graph(1, 40), random_graph(3, 40), layered(60, 1)])
+def test_more_registers_never_map_worse(dfg: DFG, tmp_path: Path) -> None:
+    text = Path(arch.__file__).with_name("grid.toml").read_text()
+    intervals = []
+    for registers in (1, 2, 4, 8):
+        file = tmp_path / f"grid{registers}.toml"
+        smaller = re.sub(r"(?m)^(rows|columns) = 8", r"\1 = 4", text)
+        file.write_text(re.sub(r"(?m)^registers = 4", f"registers = {registers}", smaller))
+        intervals.append(map_kernel(dfg, load_fabric(str(file)), MapOptions()).interval)
+    assert intervals == sorted(intervals, reverse=True)
 
 
 def test_the_text_names_units_slots_and_ways() -> None:
