@@ -6,14 +6,14 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from arch.describe import ArchitectureError, load_fabric
 from arch.fabric import Fabric
 from backend.dfg import DFG
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, Mapping, Shortage
 from backend.verilog import Design, emit
 
-from .diagnostic import MacahError, Note, Place
+from .diagnostic import MacahError, Note
+from .fabrics import fabric_of as fabric_of
 from .ir import Kernel
 from .lint import lock_step
 from .lint_kernels import MORE_MEMORY
@@ -132,16 +132,6 @@ def _mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> t
             with suppress(DoesNotFit):
                 return smaller, map_kernel(smaller.dfg, fabric, options.mapping(), stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
-
-
-def fabric_of(name: str) -> Fabric:
-    """The architecture that `--arch` names."""
-    try:
-        return load_fabric(name)
-    except ArchitectureError as error:
-        if error.line:
-            raise MacahError(error.message, Place(error.file, error.line), code="architecture-file") from None
-        raise MacahError(f"architecture '{name}': {error.message}", code="architecture-file") from None
 
 
 _HINTS = {

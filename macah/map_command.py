@@ -28,10 +28,9 @@ from backend.run_dfg import GraphRunFailed
 from backend.run_mapping import WrongRun, compare
 from backend.warm import remap
 
-from .compile import fabric_of
 from .diagnostic import Diagnostic, MacahError, Note
+from .fabrics import fabric_of
 from .messages import FORMATS, MessageOptions, Messages
-from .parser import deep_recursion
 from .stages import Stages
 from .toolchain import check_output, write_whole
 
@@ -122,7 +121,7 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     options = MapOptions(found.seed, effort, found.ii, found.max_ii, found.time_limit)
     stages = Stages(found.verbose)
     try:
-        with deep_recursion(), stages.progress():
+        with stages.progress():
             _refuse_huge(len(graph.nodes), fabric, options)
             dfg = to_dfg(graph, fabric)
             begin = time.perf_counter()
