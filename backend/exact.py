@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from pysat.solvers import Solver
+from pysolvers import error as Interrupted
 
 from arch.fabric import Fabric
 
@@ -254,7 +255,10 @@ def _solve(
             if whole and spent >= HARD:
                 whole = False
                 encoding.break_symmetry()
-            answer = solver.solve_limited()
+            try:
+                answer = solver.solve_limited()
+            except Interrupted:
+                raise KeyboardInterrupt from None
             spent = solver.accum_stats()["conflicts"]
             if answer:
                 mapping = _mapping(encoding, solver)

@@ -7,14 +7,14 @@ from arch.describe import load_fabric
 from arch.fabric import Fabric
 from backend.check import check_mapping
 from backend.dfg import DFG, Node, Use
-from backend.exact import ProveOptions, Status, minimal, solve
+from backend.exact import ProveOptions, Status, minimal, prove, solve
 from backend.exact_domain import Domain
 from backend.exact_model import ground
 from backend.flat import Problem
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping
 
-CONFLICTS = 20_000
+CONFLICTS = 8_000
 
 
 def mapped(dfg: DFG, fabric: Fabric) -> Mapping | None:
@@ -48,6 +48,18 @@ def test_results_that_stay_in_an_output_register() -> None:
     assert certificate.mapping is not None and certificate.proven
     # Registers are written from the output alone: a word that lives for 7 cycles needs more than 2 slots.
     assert certificate.mapping.interval == 3 and certificate.horizon == 14
+
+
+def test_symmetries_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With places restricted from the start, what has no mapping still has none, and what has one has one."""
+    answers = []
+    for hard in (CONFLICTS, 0):
+        monkeypatch.setattr("backend.exact.HARD", hard)
+        for name, leaves in (("satmapit:3x2", 3), ("satmapit:2x2", 4), ("mesh:3x3", 4), ("grid:3x3", 4)):
+            answers.append(prove(tree(leaves), load_fabric(name), 1, 3).status)
+            answers.append(prove(tree(leaves), load_fabric(name), 2, 3).status)
+    assert answers[:8] == answers[8:]
+    assert {Status.FOUND, Status.INFEASIBLE} == set(answers)
 
 
 def tree(leaves: int) -> DFG:
