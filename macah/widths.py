@@ -43,9 +43,12 @@ class Widths:
         self.ranges: dict[int, Range] = {}
         self.before: dict[Variable, Range] = {v: self._initial(v) for v in self.variables}
         self.steps = Counter[Variable]()  # how often they have grown
-        # What is computed from a value: its users, and choices whose conditions are followed as far as that.
+        # What is computed from a value: its users, and choices whose conditions are followed as far as that;
+        # variables that get their next values so, by the complements of their places.
         self.users: dict[Value, dict[int, None]] = {}
         self.reader: int | None = None
+        self.stale = set[int]()  # places of variables whose next values may have changed
+        self.going_on: Facts | None = None
         self._grow()
         self._shrink()
 
@@ -79,7 +82,13 @@ class Widths:
     def _grown(self, turn: int, limits: tuple[list[int], list[int]]) -> bool:
         """One more iteration of the loop; returns whether that gave new values."""
         facts, changed = self._goes_on(), False
-        for variable in self.variables:
+        if facts != self.going_on:
+            self.going_on, self.stale = facts, set(range(len(self.variables)))
+        for place, variable in enumerate(self.variables):
+            if place not in self.stale:
+                continue
+            self.stale.discard(place)
+            self.reader = ~place
             old, new = self.before[variable], self._returning(variable, facts)
             if not new.within(old):
                 wider = old | new
@@ -91,6 +100,7 @@ class Widths:
                 self.before[variable] = wider
                 self._update([Before(variable)])
                 changed = True
+        self.reader = None
         return changed
 
     def _shrink(self) -> None:
@@ -112,8 +122,10 @@ class Widths:
 
     def _update(self, changed: list[Value]) -> None:
         """Compute again what uses these values."""
-        pending = sorted({number for value in changed for number in self.users.get(value, ())})
-        queued = set(pending)
+        self.reader = None
+        queued = {number for value in changed for number in self.users.get(value, ())}
+        self.stale.update(~number for number in queued if number < 0)
+        pending = sorted(number for number in queued if number >= 0)
         while pending:
             number = heapq.heappop(pending)
             queued.discard(number)
@@ -121,7 +133,9 @@ class Widths:
             if new != self.ranges[number]:
                 self.ranges[number] = new
                 for user in self.users.get(Use(number), ()):
-                    if user not in queued:
+                    if user < 0:
+                        self.stale.add(~user)
+                    elif user not in queued:
                         queued.add(user)
                         heapq.heappush(pending, user)
 
