@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Milliseconds that each stage of the front end takes per unit of a program, at growing sizes.
+"""Seconds that each stage of the front end takes for programs of growing sizes.
 
     .venv/bin/python benchmarks/scale.py [--size N]... [--shape NAME]... [--profile] [--stages]
 
-A unit is a statement, a term, a case or whatever the shape has N of, by default 250, 1000, 4000. `growth` is
-the exponent of a stage's time between the last two sizes, from 0.1 s on: 1 is linear, 2 quadratic. Time is
-the processor's. `--stages` shows every pass, `--profile` where the largest size spends its time.
+A unit is a statement, a term, a case or whatever the shape has N of, by default 2000, 4000, 8000;
+`stmts` are the statements of the largest kernel after inlining and FOR unrolling. The row `growth` has the
+exponents of time between the last two sizes, from 0.1 s on: 1 is linear, 2 quadratic; `front` is read, lower,
+passes and graph together, and behind the exponent stand the seconds for 100,000 statements if time goes on
+like that. Time is the processor's. `--stages` shows every pass, `--profile` where the largest size spends it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from time import process_time as clock
 
 from macah.diagnostic import MacahError
 from macah.driver import compiler
+from macah.ir import Kernel
 from macah.lint import warnings
 from macah.parser import deep_recursion
 from macah.passes.pipeline import optimize
@@ -29,8 +32,11 @@ from macah.start import collect_rarely
 from macah.survey import kernels_of
 from macah.todfg import build_dfg
 from macah.translate import to_c
+from macah.walk import statements
 
 STAGES = ("read", "lower", "lint", "passes", "graph", "c")
+FRONT = ("read", "lower", "passes", "graph")
+GOAL = 100_000
 Times = dict[str, float]
 
 
@@ -114,6 +120,10 @@ SHAPES: dict[str, Callable[[int], str]] = {
         f"struct {{ {lines(n, lambda i: f'int m{i};')} }} s;",
     ),
     "sends": lambda n: kernel(lines(n, lambda i: f"out <! x + {i};")),
+    "delay": lambda n: kernel(
+        lines(n - 1, lambda i: f"v{i} = v{i + 1};") + f"v{n - 1} = x; y = v0;",
+        lines(n, lambda i: f"int v{i} = 0;"),
+    ),
     "kernels": lambda n: kernel(
         "y = x;",
         lines(n, lambda i: f"kernel {{ int x; x <? a; out <! x * {i}; }}"),
@@ -125,15 +135,22 @@ SHAPES: dict[str, Callable[[int], str]] = {
 }
 
 
-def measure(text: str) -> Times:
-    """Seconds of each stage and of each pass."""
+def measure(text: str) -> tuple[int, Times]:
+    """Statements of the largest kernel once it is unrolled; seconds of each stage and of each pass."""
     times = dict.fromkeys(STAGES, 0.0)
-    last = clock()
+    last, largest = clock(), 0
 
     def lap(name: str) -> None:
         nonlocal last
         begin, last = last, clock()
         times[name] = times.get(name, 0.0) + last - begin
+
+    def watch(name: str, kernel: Kernel) -> None:
+        nonlocal largest, last
+        lap(f"- {name}")
+        if name == "unroll_for":
+            largest = max(largest, sum(1 for _ in statements(kernel.body)))
+            last = clock()
 
     with tempfile.TemporaryDirectory() as directory, deep_recursion():
         source = Path(directory) / "scale.macah"
@@ -150,14 +167,13 @@ def measure(text: str) -> Times:
         warnings(program, lowered)
         lap("lint")
         for one in lowered:
-            begin = last
-            final = optimize(one, lambda name, _: lap(f"- {name}"))
-            times["passes"] += last - begin
+            final = optimize(one, watch)
             build_dfg(final)
             lap("graph")
         to_c(program, {})
         lap("c")
-    return times
+    times["passes"] = sum(spent for name, spent in times.items() if name.startswith("- "))
+    return largest, times
 
 
 def growth(sizes: list[int], times: list[float]) -> str:
@@ -167,21 +183,36 @@ def growth(sizes: list[int], times: list[float]) -> str:
     return f"{math.log(times[-1] / max(times[-2], 1e-3), sizes[-1] / sizes[-2]):.2f}"
 
 
-def sweep(shape: str, sizes: list[int], profile: cProfile.Profile | None) -> Iterator[tuple[int, Times]]:
+def sweep(shape: str, sizes: list[int], profile: cProfile.Profile | None) -> Iterator[tuple[int, int, Times]]:
     """Prints one row for each size; all that was measured."""
     for size in sizes:
         text = SHAPES[shape](size)
         try:
             if profile is not None and size == sizes[-1]:
-                times = profile.runcall(measure, text)
+                count, times = profile.runcall(measure, text)
             else:
-                times = measure(text)
+                count, times = measure(text)
         except (MacahError, RecursionError) as error:
             print(f"{shape:12} {size:7} refused: {error or 'nested too deeply'}", flush=True)
             return
-        row = " ".join(f"{times[stage] / size * 1000:8.3f}" for stage in STAGES)
-        print(f"{shape:12} {size:7} {row} {sum(times[s] for s in STAGES):9.2f}", flush=True)
-        yield size, times
+        row = " ".join(f"{times[stage]:8.2f}" for stage in STAGES)
+        print(f"{shape:12} {size:7} {count:7} {row} {front(times):8.2f}", flush=True)
+        yield size, count, times
+
+
+def front(times: Times) -> float:
+    """Seconds from the source to the graph."""
+    return sum(times[stage] for stage in FRONT)
+
+
+def summary(sizes: list[int], counts: list[int], series: dict[str, list[float]]) -> str:
+    """The exponents of stages and of all, and what that comes to at the goal."""
+    row = " ".join(f"{growth(sizes, series.get(stage, [])):>8}" for stage in (*STAGES, "front"))
+    exponent = growth(sizes, series.get("front", []))
+    if not exponent or not counts[-1]:
+        return row
+    seconds = series["front"][-1] * (GOAL / counts[-1]) ** max(1.0, float(exponent))
+    return f"{row}   {seconds:.0f} s for {GOAL}"
 
 
 def main() -> None:
@@ -195,19 +226,17 @@ def main() -> None:
     parser.add_argument("--stages", action="store_true")
     options = parser.parse_args()
     collect_rarely()
-    print(
-        f"{'shape':12} {'units':>7} " + " ".join(f"{s:>8}" for s in (*STAGES, "seconds")) + "   (ms a unit)"
-    )
+    heads = " ".join(f"{name:>8}" for name in (*STAGES, "front"))
+    print(f"{'shape':12} {'units':>7} {'stmts':>7} {heads}")
     for shape in options.shape or SHAPES:
         profile = cProfile.Profile() if options.profile else None
-        done = list(sweep(shape, options.size or [250, 1000, 4000], profile))
-        sizes = [size for size, _ in done]
-        series = {stage: [times[stage] for _, times in done] for stage in done[-1][1]} if done else {}
-        totals = [sum(times[stage] for stage in STAGES) for _, times in done]
-        row = " ".join(f"{growth(sizes, series.get(stage, [])):>8}" for stage in STAGES)
-        print(f"{'':12} {'growth':>7} {row} {growth(sizes, totals):>9}", flush=True)
+        done = list(sweep(shape, options.size or [2000, 4000, 8000], profile))
+        sizes, counts = [size for size, _, _ in done], [count for _, count, _ in done]
+        series = {stage: [times[stage] for *_, times in done] for stage in done[-1][2]} if done else {}
+        series["front"] = [front(times) for *_, times in done]
+        print(f"{'':12} {'growth':>15} {summary(sizes, counts, series)}", flush=True)
         for stage, spent in series.items() if options.stages else ():
-            if stage not in STAGES and spent[-1] >= 0.1:
+            if stage.startswith("- ") and spent[-1] >= 0.1:
                 print(f"{'':12} {spent[-1]:7.2f} s {growth(sizes, spent):>5} {stage}")
         if profile is not None:
             pstats.Stats(profile).sort_stats("tottime").print_stats(25)
