@@ -15,6 +15,7 @@ OPTIONAL = {
     "unroll_loops": "bodies of plain loops are copied where that saves cycles, or the user asks",
     "bank_arrays": "arrays whose memory has too few ports are spread over several",
     "complete_stores": "conditional stores over known values happen always, with the value chosen",
+    "accumulate": "what an inner loop accumulates in one element of an array is kept in a variable",
     "reuse_elements": "elements that an iteration or the one before loaded or stored are not loaded again",
     "copies": "tables that are only read are in several memories, where their ports bind",
     "chosen_loads": "one load from a chosen address instead of a choice of two, where ports bind",

@@ -28,6 +28,8 @@ from macah.passes.predicate import Predicates
 from macah.refusal import Refusal, Touch
 from macah.walk import (
     Renaming,
+    arrays_read,
+    arrays_written,
     loads_in,
     map_expr,
     read,
@@ -230,6 +232,9 @@ def _moved(between: Body, first: DoWhile, second: DoWhile) -> tuple[Body, Body] 
     """What stands between the loops, moved before the first or behind the second one; or what cannot be."""
     early, late = list[Stmt](), list[Stmt]()
     for stmt in between:
+        if isinstance(stmt, ir.Store) and _may_follow(stmt, second):
+            late.append(stmt)
+            continue
         if not isinstance(stmt, Assign) or any(loads_in(stmt.value)):
             return stmt
         if _commutes(stmt, (first, *late)):
@@ -239,6 +244,14 @@ def _moved(between: Body, first: DoWhile, second: DoWhile) -> tuple[Body, Body] 
         else:
             return stmt
     return tuple(early), tuple(late)
+
+
+def _may_follow(stmt: ir.Store, loop: DoWhile) -> bool:
+    """True if a store may as well stand behind a loop: that touches no array that the store touches."""
+    touched = {stmt.array} | arrays_read((stmt,))
+    return touched.isdisjoint(arrays_written((loop,)) | arrays_read((loop,))) and written((loop,)).isdisjoint(
+        read((stmt,))
+    )
 
 
 def _commutes(stmt: Assign, body: Body) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from macah import ir
 from macah.check import check_kernel
 from macah.optional import OPTIONAL
+from macah.passes.accumulate import accumulate
 from macah.passes.bank_arrays import bank_arrays
 from macah.passes.bubbles import bubbles
 from macah.passes.complete_stores import complete_stores
@@ -56,6 +57,7 @@ PIPELINE = (
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
     Pass(bank_arrays),
+    Pass(accumulate),
     Pass(find_sites),
     Pass(complete_stores),
     Pass(reuse_elements),

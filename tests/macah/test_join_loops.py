@@ -59,7 +59,9 @@ FILL = count(i, n, put(U, i, op("mul", i, 3)))
         (count(i, n, put(V, i, at(U, i))), 1),
         ((let(y, 0), *count(j, n, let(y, op("add", y, at(V, j))))), 1),
         ((let(y, i), *count(j, n, let(y, op("add", y, at(V, j))))), 2),
-        ((put(U, i, 3), *count(j, n, put(V, j, j))), 2),
+        ((put(U, i, 3), *count(j, n, put(V, j, j))), 1),
+        ((put(U, i, 3), *count(j, n, put(V, j, at(U, j)))), 2),
+        ((put(V, 3, i), *count(j, n, put(V, j, j))), 2),
     ],
 )
 def test_what_may_be_joined(second: Body, number: int) -> None:

@@ -67,6 +67,8 @@ KERNELS = (
         for (int i = 0; i < 8; i++) for (int x = i * 5; x > 1; x >>= 1) out <! x; } }""",
     """void f(int a[8], int b[8]) {
       kernel { for (int i = 0; i < 8; i++) a[i] = i; for (int i = 0; i < 8; i++) b[i] = a[i]; } }""",
+    """void f(int a[8], int b[64]) {
+      kernel { for (int i = 0; i < 8; i++) for (int j = 0; j < 8; j++) a[i] += b[j * i]; } }""",
     """void f(int stream out) {
       kernel { int x = 1;
         for (int i = 0; i < 99; i++) { if (EXPECT(x > 90, 0.02)) x = x / i; x += i; out <! x; } } }""",
