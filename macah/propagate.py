@@ -8,7 +8,7 @@ from dataclasses import replace
 from macah import ir
 from macah.fold import Holds, fold, is_predicate
 from macah.ir import Assign, Body, Const, Expr, Label, Read, Stmt, Variable
-from macah.walk import is_constant, map_expr, map_operands, targets, written
+from macah.walk import GUARDED, is_constant, map_expr, map_operands, targets, written
 
 # What variables certainly are at a point: constants, or other variables; None where control never comes.
 Known = dict[Variable, Expr] | None
@@ -154,17 +154,7 @@ class Propagator:
             case ir.Receive(passed=Variable() as passed) if is_constant(stmt.guard, 0):
                 self.statement(Assign(passed, ir.TRUE, stmt.where), out)
                 return
-            case (
-                ir.Store()
-                | ir.Shift()
-                | ir.Receive()
-                | ir.Send()
-                | ir.Close()
-                | ir.Ended()
-                | ir.Assert()
-                | ir.Turns()
-                | ir.Late()
-            ) if is_constant(stmt.guard, 0):
+            case _ if isinstance(stmt, GUARDED) and is_constant(stmt.guard, 0):
                 return
             case _:
                 pass

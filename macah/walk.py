@@ -14,6 +14,8 @@ from macah.ir import Apply, Array, Body, Const, Expr, Label, Load, Read, Stmt, S
 S = TypeVar("S", bound=Stmt)
 
 LEAVES = (Const, Read)
+GUARDED = ir.Store | ir.Shift | ir.Receive | ir.Send | ir.Close | ir.Ended | ir.Turns | ir.Late | ir.Assert
+"""The effects that a guard can keep from happening."""
 _NESTING = (ir.If, ir.Block, ir.DoWhile, ir.While, ir.UnrolledFor)
 
 # --- Expressions
@@ -441,20 +443,5 @@ def truth(condition: Expr) -> Expr:
 
 def with_guard(stmt: Stmt, guard: Expr) -> Stmt:
     """An effect that happens only if `guard` is not 0 as well."""
-    match stmt:
-        case (
-            ir.Store()
-            | ir.Shift()
-            | ir.Receive()
-            | ir.Send()
-            | ir.Close()
-            | ir.Ended()
-            | ir.Turns()
-            | ir.Late()
-            | ir.Assert()
-        ):
-            return replace(stmt, guard=both(guard, stmt.guard))
-        case ir.DoWhile():
-            return replace(stmt, guard=both(guard, stmt.guard))
-        case _:
-            raise AssertionError(stmt)
+    assert isinstance(stmt, GUARDED | ir.DoWhile), stmt
+    return replace(stmt, guard=both(guard, stmt.guard))
