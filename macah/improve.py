@@ -12,6 +12,7 @@ from macah.optional import enabled
 from macah.orders import Access
 from macah.ranges import Range
 from macah.rewrite import Loop, Rebuilt
+from macah.share_sends import share_sends
 
 Words = Mapping[int, Range]
 
@@ -33,6 +34,8 @@ class Effects:
 
 def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Effects]:
     """The graph after all steps that are enabled."""
+    if enabled(kernel, "share_sends") and not kernel.bubbles:
+        effects = replace(effects, operations=share_sends(loop, effects.operations, effects.words))
     for name, step in STEPS:
         if enabled(kernel, name):
             bases = [access.base for accesses in effects.accesses.values() for access in accesses.values()]

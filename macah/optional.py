@@ -27,6 +27,7 @@ OPTIONAL = {
     "take_turns": "rare branches that would hold up all iterations take turns of their own",
     "congruence": "variables that always have the same value are one",
     "narrow": "ranges of values simplify operations, and constants are divided by with products",
+    "share_sends": "sends to a stream that exclude each other are one",
     "logic": "conditions are compared as logic, and values simplified where they matter",
     "balance": "sums and other chains are combined with the carried value last",
     "shorten": "operations on recurrences are rewritten where that makes recurrences shorter",
