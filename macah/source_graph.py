@@ -22,6 +22,7 @@ from macah.evolution import Forms
 from macah.fold import predicates
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Value
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
+from macah.pack_words import groups_of
 from macah.site import Loop, Site
 from macah.trips import find_counters, limit
 from macah.walk import arrays_written, children, statements, targets
@@ -178,8 +179,10 @@ class SourceGraph:
             case ir.Receive(stream, _, variables, worked):
                 self.receive(stream, variables, worked)
             case ir.Send(stream, _, values, worked):
-                for value in values:
-                    use = self.on_stream("send", stream, stream.name, self.value(value))
+                left = [self.value(value) for value in values]
+                for group in groups_of(stream.words):
+                    together, left = left[: len(group)], left[len(group) :]
+                    use = self.on_stream("send", stream, stream.name, *together)
                 if worked is not None:
                     self.values[worked] = Use(use)
             case ir.Ended(stream, _, target):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from arch.fabric import Fabric
-from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPort, Use, check_dfg
+from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPort, Use, Word, check_dfg
 from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
@@ -32,10 +32,11 @@ from macah.names import host_names as host_names
 from macah.names import unused_name
 from macah.optional import enabled
 from macah.orders import Access, lead_orders, memory_orders, stream_orders
+from macah.pack_words import packed, sent_words
 from macah.ranges import Range, extended
 from macah.rewrite import Loop
 from macah.shorten import shorten
-from macah.walk import arrays_written, children, written
+from macah.walk import arrays_written, children, statements, written
 
 
 def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
@@ -106,6 +107,7 @@ class _Builder:
         self.memories: dict[Array, int] = {}
         self.stored = arrays_written(loop.body)
         self.versions: dict[Array, int] = {}
+        self.received = {s.stream for s in statements(loop.body) if isinstance(s, ir.Receive)}
         self.operations: dict[Stream | None, list[int]] = {}
         self.accesses: dict[int, dict[int, Access]] = {}
         self.words: dict[int, Range] = {}  # of what is loaded or received
@@ -331,6 +333,8 @@ class _Builder:
 
     def send(self, stream: Stream, values: list[Value], worked: Variable | None, guarded: Expr) -> None:
         condition, guard = self.value(guarded), self.guard(guarded)
+        if stream not in self.received:
+            values = packed(self.graph, stream.words, values, self.where)
         for position, value in enumerate(values):
             if worked is not None and position == 0:
                 guard = self.on_stream("try_send", stream, value, guard, variable=worked.name)
@@ -380,13 +384,17 @@ class _Builder:
         for direction in (False, True):
             ports = [p for p, (_, sends) in enumerate(self.ports) if sends is direction]
             own = [[node.id for node in nodes if node.stream == p] for p in ports]
-            words = [len(stream.words) for stream, sends in self.ports if sends is direction]
+            words = [len(self.words_of(*end)) for end in self.ports if end[1] is direction]
             moved = [max(1, len(o) // w) for o, w in zip(own, words, strict=True)]
             yield from lead_orders(own, moved)
 
     def port(self, stream: Stream, sends: bool) -> StreamPort:
         name = self.names.get((stream, sends)) or self.names.get(stream) or stream.name
-        return StreamPort(name, sends, stream.size, stream.words)
+        return StreamPort(name, sends, stream.size, self.words_of(stream, sends))
+
+    def words_of(self, stream: Stream, sends: bool) -> tuple[Word, ...]:
+        """The words in which elements move."""
+        return sent_words(stream.words) if sends and stream not in self.received else stream.words
 
     def describe(self, array: Array) -> Memory:
         capture = self.captured.get(array)
