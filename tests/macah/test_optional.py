@@ -72,6 +72,11 @@ KERNELS = (
     """void f(int stream out) {
       kernel { int x = 1;
         for (int i = 0; i < 99; i++) { if (EXPECT(x > 90, 0.02)) x = x / i; x += i; out <! x; } } }""",
+    """void f(int stream out, int n, int m) {
+      kernel { for (int i = 0; i < n; i++) {
+          int s = 0;
+          for (int j = i; j < m; j++) s += j * i;
+          out <! s; } } }""",
     """void f(int stream in, int stream out) {
       kernel { int a[64]; for (int i = 0; i < 64; i++) {
           int x; x <? in; a[x & 63] = i; out <! i & 1 ? a[x >> 6 & 63] : a[x >> 12 & 63]; } } }""",
