@@ -73,7 +73,9 @@ KERNELS = (
       kernel { int x = 1;
         for (int i = 0; i < 99; i++) { if (EXPECT(x > 90, 0.02)) x = x / i; x += i; out <! x; } } }""",
     """void f(int stream in, int stream out) {
-      kernel { for (int i = 0; i < 64; i++) { int x; x <? in; if (x & 1) out <! x * 3; else out <! x + i; } } }""",
+      kernel { for (int i = 0; i < 64; i++) {
+          int x; x <? in;
+          if (x & 1) out <! x * 3; else out <! x + i; } } }""",
     """void f(int stream out, int n, int m) {
       kernel { for (int i = 0; i < n; i++) {
           int s = 0;
