@@ -166,7 +166,7 @@ def test_frames_of_different_sizes_are_refused(motion: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("arch", "interval"), [("grid8x8", 6), ("grid16x16", 1)])
+@pytest.mark.parametrize(("arch", "interval"), [("grid8x8", 2), ("grid16x16", 1)])
 def test_a_row_of_pixels_takes_so_many_cycles(motion: Path, tmp_path: Path, arch: str, interval: int) -> None:
     report = tmp_path / "report.json"
     mapped = compiled(tmp_path, "--arch", arch, "--save-report", str(report))
