@@ -31,6 +31,8 @@ from macah.lower_scope import (
 from macah.lower_typeof import Analyzer
 from macah.program import place_of, walk
 
+_NAMES_OF_FUNCTION = ("__func__", "__FUNCTION__", "__PRETTY_FUNCTION__")
+
 
 class Declarations(Analyzer):
     """The scopes of one translation unit."""
@@ -44,12 +46,17 @@ class Declarations(Analyzer):
 
     def scope_at(self, function: Any, target: Any) -> Scope:
         """The scope in which the node `target` stands in `function`."""
-        scope = Scope(self.file, function=function.decl.name)
+        scope = self.function_scope(function.decl.name)
         arguments = function.decl.type.args
         for parameter in arguments.params if arguments else []:
             if isinstance(parameter, c_ast.Decl) and parameter.name:
                 self.declare_parameter(parameter, scope)
         return self._descend(function.body, target, scope)
+
+    def function_scope(self, function: str) -> Scope:
+        """The outermost block of a function, in which its name is known as C and gcc have it."""
+        name = self.string_object(c_ast.Constant("string", f'"{function}"'))
+        return Scope(self.file, dict.fromkeys(_NAMES_OF_FUNCTION, name), function=function)
 
     def string_object(self, node: Any) -> Object:
         """A string constant, a table; equal ones are one."""

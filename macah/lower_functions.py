@@ -103,7 +103,7 @@ class Functions(Parameters):
         key = id(function.definition)
         if key in self._known:
             return self._known[key]
-        scope = Scope(self.types.file, function=function.name)
+        scope = self.types.function_scope(function.name)
         frame, result = self._frame(function, scope, where)
         with self.collected() as body:
             with self.within(frame):
@@ -160,7 +160,7 @@ class Functions(Parameters):
         self, function: FunctionName, parameters: list[Parameter], values: list[Value], where: Place
     ) -> Value:
         """The body of the function, in the place of the call."""
-        scope = Scope(self.types.file, function=function.name)
+        scope = self.types.function_scope(function.name)
         frame, result = self._frame(function, scope, where)
         with self.within(frame):
             for parameter, value in zip(parameters, values, strict=True):
