@@ -34,14 +34,19 @@ int main(void)
 
 
 DATAFLOW = ("nonblocking", "packets", "structs")
-OVERLAP = [pytest.param((), id="apart"), pytest.param(("--overlap",), id="overlap", marks=pytest.mark.slow)]
+APART, OVERLAP = (), ("--overlap",)
 
 
-@pytest.mark.parametrize("overlap", OVERLAP)
-@pytest.mark.parametrize(
-    "program",
-    [pytest.param(p, marks=() if p.stem in DATAFLOW else pytest.mark.slow, id=p.stem) for p in PROGRAMS],
-)
+def as_dataflow() -> list[object]:
+    """Some programs in both ways of execution; the others, slow, in turns."""
+    quick = [p for p in PROGRAMS if p.stem in DATAFLOW]
+    others = [p for p in PROGRAMS if p.stem not in DATAFLOW]
+    found = [(p, APART, ()) for p in quick] + [(p, OVERLAP, pytest.mark.slow) for p in quick]
+    found += [(p, OVERLAP if k % 2 else APART, pytest.mark.slow) for k, p in enumerate(others)]
+    return [pytest.param(p, how, marks=marks, id=f"{p.stem}{''.join(how)}") for p, how, marks in found]
+
+
+@pytest.mark.parametrize(("program", "overlap"), as_dataflow())
 def test_a_program_prints_the_same_as_dataflow(program: Path, overlap: tuple[str, ...]) -> None:
     expected = run("--mode", "c", "-w", program)
     assert expected[0] == 0, expected[2]
