@@ -61,7 +61,9 @@ class Front:
     dfg: DFG
 
 
-GROWING = frozenset({"copies", "forward", "join_loops", "run_ahead", "shorten"})
+GROWING = frozenset(
+    {"accumulate", "copies", "count_ahead", "forward", "join_loops", "reuse_elements", "run_ahead", "shorten"}
+)
 """Optimisations that pay for shorter intervals with operations and registers."""
 
 _CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
