@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from graphs import Builder, fir, random_graph
+from hardware_tools import lint, small_graph, synthesize
 from harness import simulate
 from simple_mapper import simple_map
 
@@ -402,26 +402,9 @@ LINTED = [random_graph(5, 20), random_graph(10, 24), fir(4), ends_last()]
 @pytest.mark.parametrize("interval", [1, 4])
 @pytest.mark.parametrize("folded", [True, False])
 def test_lint_clean(dfg: DFG, interval: int, folded: bool, tmp_path: Path) -> None:
-    design = emit(simple_map(dfg, GRID, 1, interval), folded)
-    path = tmp_path / f"{design.top}.v"
-    path.write_text(design.text)
-    lint = ["verilator", "--lint-only", "-Wall", path]
-    done = subprocess.run(lint, capture_output=True, text=True)
-    assert done.returncode == 0 and not done.stderr, done.stderr + design.text
+    lint(emit(simple_map(dfg, GRID, 1, interval), folded), tmp_path)
 
 
 @pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
 def test_synthesizable(tmp_path: Path) -> None:
-    b = Builder("small")
-    memory, sink = b.memory("m", 8), b.stream("out", True)
-    index, alive = b.counter(8)
-    total = b.add("smin", b.add("load", index, memory=memory), index)
-    b.add("store", index, total, alive, memory=memory)
-    b.add("send", total, alive, stream=sink)
-    design = emit(simple_map(b.build(), GRID, 1, 3))
-    path = tmp_path / "small.v"
-    path.write_text(design.text)
-    command = f"read_verilog {path}; synth -top {design.top}; check -assert"
-    done = subprocess.run(["yosys", "-q", "-p", command], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "latch" not in done.stdout.lower()
+    synthesize(emit(simple_map(small_graph(), GRID, 1, 3)), tmp_path)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from graphs import Builder, fir, random_graph
+from hardware_tools import lint, small_graph, synthesize
 from harness import BenchRun, simulate
 from test_verilog import IN, OUT, graph, loop, node, random_data
 
@@ -202,26 +202,10 @@ LINTED = [random_graph(5, 20), random_graph(10, 44), fir(4)]
 @pytest.mark.parametrize("dfg", LINTED, ids=lambda dfg: dfg.name)
 @pytest.mark.parametrize("window", [1, 2, 8])
 def test_lint_clean(dfg: DFG, window: int, tmp_path: Path) -> None:
-    design = emit_dataflow(dfg, slow, window)
-    path = tmp_path / f"{design.top}.v"
-    path.write_text(design.text)
-    done = subprocess.run(["verilator", "--lint-only", "-Wall", path], capture_output=True, text=True)
-    assert done.returncode == 0 and not done.stderr, done.stderr + design.text
+    lint(emit_dataflow(dfg, slow, window), tmp_path)
 
 
 @pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
 @pytest.mark.parametrize("window", [1, 3])
 def test_synthesizable(window: int, tmp_path: Path) -> None:
-    b = Builder("small")
-    memory, sink = b.memory("m", 8), b.stream("out", True)
-    index, alive = b.counter(8)
-    total = b.add("smin", b.add("load", index, memory=memory), index)
-    b.add("store", index, total, alive, memory=memory)
-    b.add("send", total, alive, stream=sink)
-    design = emit_dataflow(b.build(), slow, window)
-    path = tmp_path / "small.v"
-    path.write_text(design.text)
-    command = f"read_verilog {path}; synth -top {design.top}; check -assert"
-    done = subprocess.run(["yosys", "-q", "-p", command], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "latch" not in done.stdout.lower()
+    synthesize(emit_dataflow(small_graph(), slow, window), tmp_path)

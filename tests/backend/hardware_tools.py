@@ -1,0 +1,38 @@
+"""Holds emitted Verilog to what Verilator and Yosys say of it, and a graph small enough to be synthesized."""
+
+import subprocess
+from pathlib import Path
+
+from graphs import Builder
+
+from backend.dfg import DFG
+from backend.verilog import Design
+
+
+def small_graph() -> DFG:
+    """One that loads, stores, counts and sends."""
+    b = Builder("small")
+    memory, sink = b.memory("m", 8), b.stream("out", True)
+    index, alive = b.counter(8)
+    total = b.add("smin", b.add("load", index, memory=memory), index)
+    b.add("store", index, total, alive, memory=memory)
+    b.add("send", total, alive, stream=sink)
+    return b.build()
+
+
+def lint(design: Design, directory: Path) -> None:
+    """Fails at any warning of Verilator."""
+    path = directory / f"{design.top}.v"
+    path.write_text(design.text)
+    done = subprocess.run(["verilator", "--lint-only", "-Wall", path], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr + design.text
+
+
+def synthesize(design: Design, directory: Path) -> None:
+    """Fails if Yosys refuses it, or infers a latch."""
+    path = directory / "small.v"
+    path.write_text(design.text)
+    command = f"read_verilog {path}; synth -top {design.top}; check -assert"
+    done = subprocess.run(["yosys", "-q", "-p", command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "latch" not in done.stdout.lower()
