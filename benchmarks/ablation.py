@@ -68,7 +68,7 @@ def main() -> None:
         mine = [row[name] for row in rows]
         shorter, fewer = sum(c.interval > 0 for c in mine), sum(c.operations > 0 for c in mine)
         cycles, operations = sum(c.interval for c in mine), sum(c.operations for c in mine)
-        what = OPTIONAL.get(name, "all of these")
+        what = OPTIONAL[name].does if name in OPTIONAL else "all of these"
         print(f"{name:>20}: a shorter interval for {shorter} ({cycles} cycles in all),", end=" ")
         print(f"fewer operations for {fewer} ({operations}): {what}")
 

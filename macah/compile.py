@@ -18,6 +18,7 @@ from .ir import Kernel
 from .lint import lock_step
 from .lint_kernels import MORE_MEMORY
 from .lower import lower
+from .optional import GROWING
 from .options import Options
 from .passes.pipeline import optimize
 from .program import KernelSite, Program
@@ -60,11 +61,6 @@ class Front:
     kernel: Kernel
     dfg: DFG
 
-
-GROWING = frozenset(
-    {"accumulate", "copies", "count_ahead", "forward", "join_loops", "reuse_elements", "run_ahead", "shorten"}
-)
-"""Optimisations that pay for shorter intervals with operations and registers."""
 
 _CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
 
