@@ -32,7 +32,8 @@ from macah.passes.pipeline import optimize  # noqa: E402
 from macah.program import read_program  # noqa: E402
 from macah.todfg import build_dfg  # noqa: E402
 from sim.bench import BENCH, declarations, instance  # noqa: E402
-from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image, compile_verilog  # noqa: E402
+from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image  # noqa: E402
+from sim.icarus import compile_verilog  # noqa: E402
 
 SHORT, LONG = 2_000, 100_000
 AIM = 0.5
@@ -80,7 +81,7 @@ int main(int count, char **arguments) {
   uint32_t live_in[{count}], live_out[64];
   for (int i = 0; i < {count}; i++) live_in[i] = i == {n} ? n : i;
   while (entries--) {
-    in = macah_create(64, "i16", short), out = macah_create(64, "i16", short);
+    in = macah_create(short, 64, "i16"), out = macah_create(short, 64, "i16");
     macah_spawn(in, "feed", feed, &n, sizeof n, 0);
     macah_spawn(out, "drain", drain, &n, sizeof n, 1);
     macah_run_kernel(0, live_in, live_out, (macah_stream *[]){(macah_stream *)in, (macah_stream *)out}, NULL);

@@ -7,25 +7,19 @@ module and the control plane. What belongs to the machine (vvp, Python, cocotb) 
 from __future__ import annotations
 
 import json
-import os
-import shlex
-import shutil
-import subprocess
-import sys
-import zipfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from backend.dfg import DFG
 
-from .bench import BENCH, DesignLike, bench_text
-from .objects import reuse
+from .bench import DesignLike
+from .icarus import build_icarus
+from .simulator import RUNTIME as RUNTIME
+from .simulator import Simulation
+from .simulator import SimulatorMissing as SimulatorMissing
 from .wave import Wave
 
-_HERE = Path(__file__).resolve().parent
-RUNTIME = _HERE / "runtime"
 RUNTIME_SOURCES = tuple(
     RUNTIME / name
     for name in (
@@ -48,12 +42,7 @@ _COSIM_SOURCES = tuple(
     RUNTIME / name for name in ("arena.c", "launch.c", "overlap.c", "lockstep.c", "cosim.c")
 )
 
-_MODULE_FD, _DESIGN_FD, _CONTROL_FD = 6, 5, 7  # as in runtime/cosim.h
 MAX_STREAMS = 64
-
-
-class SimulatorMissing(Exception):
-    """A tool that simulation needs is not installed, or did not do its work; says what to do."""
 
 
 @dataclass(frozen=True)
@@ -88,118 +77,12 @@ def build_image(
     In lock step, simulated time does not pass while the host computes. A kernel that moves no element for
     `stall_cycles` (0: any time) ends the program. `wave` says what to record.
     """
-    command, environment = _simulator()
-    if wave is not None:
-        command[-1] = wave.dumper
-        environment["MACAH_WAVE"] = "1"
+    assert all(len(design.dfg.streams) <= MAX_STREAMS for design in designs)
     waves = [wave and wave.of(design.top, len(designs) > 1) for design in designs]
-    with ThreadPoolExecutor() as pool:
-        module = pool.submit(_compile_module, directory / "module.vpi", compiler)
-        compiled = [
-            pool.submit(_compile_design, design, directory / f"kernel{k}", waves[k])
-            for k, design in enumerate(designs)
-        ]
-        for work in (module, *compiled):
-            work.result()
-    with zipfile.ZipFile(directory / "control.zip", "w") as archive:
-        archive.write(_HERE / "control.py", "macah_control.py")
+    simulation = build_icarus(designs, directory, compiler, waves)
     source = directory / "image.c"
-    source.write_text(_image_source(designs, directory, command, environment, lockstep, stall_cycles))
+    source.write_text(_image_source(designs, simulation, lockstep, stall_cycles))
     return Image(_COSIM_SOURCES, (source,))
-
-
-def find_tool(name: str, package: str) -> str:
-    """Where a tool is. Errors: SimulatorMissing."""
-    path = shutil.which(name)
-    if path is None:
-        raise SimulatorMissing(f"'{name}' was not found; install it (on Debian: apt-get install {package})")
-    return path
-
-
-def run_tool(command: Sequence[str], what: str) -> None:
-    """Runs a tool that is expected to succeed. Errors: SimulatorMissing, with what it said."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        raise SimulatorMissing(f"{what} failed:\n{(done.stderr + done.stdout).strip()}")
-
-
-def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
-    """Compiles Verilog for vvp. Errors: SimulatorMissing."""
-    tool = find_tool("iverilog", "iverilog")
-    run_tool([tool, "-g2005", "-s", top, "-o", str(output), *map(str, sources)], f"iverilog on {top}")
-
-
-def _compile_design(design: DesignLike, base: Path, wave: Wave | None) -> None:
-    assert len(design.dfg.streams) <= MAX_STREAMS, design.top
-    kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
-    kernel.write_text(design.text)
-    bench.write_text(bench_text(design, wave))
-    compile_verilog([kernel, bench], BENCH, base.with_suffix(".vvp"))
-
-
-def _vpi_include() -> Path:
-    """The directory of vpi_user.h."""
-    iverilog = Path(find_tool("iverilog", "iverilog")).resolve()
-    for directory in (iverilog.parent.parent / "include/iverilog", Path("/usr/include/iverilog")):
-        if (directory / "vpi_user.h").exists():
-            return directory
-    raise SimulatorMissing(f"vpi_user.h, a part of Icarus Verilog, was not found near {iverilog}")
-
-
-def _compile_module(output: Path, compiler: str) -> None:
-    flags = [
-        "-std=gnu11",
-        "-O2",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-shared",
-        f"-I{_vpi_include()}",
-        "-pthread",
-    ]
-    sources = [str(RUNTIME / name) for name in ("vpi.c", "ports.c", "naps.c", "ticks.c", "trace.c")]
-    command = shlex.split(compiler)
-
-    def make() -> None:
-        try:
-            run_tool([*command, *flags, *sources, "-o", str(output)], "compiling the VPI module")
-        except FileNotFoundError:
-            raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
-
-    reuse([*flags, *sources], command, RUNTIME, [output], make)
-
-
-def _simulator() -> tuple[list[str], dict[str, str]]:
-    """The simulator's command and cocotb's environment for it."""
-    vvp = find_tool("vvp", "iverilog")
-    try:
-        import cocotb_tools.config as cocotb
-        import find_libpython
-    except ImportError:
-        raise SimulatorMissing("cocotb was not found; install it (pip install 'cocotb>=2,<3')") from None
-    libpython = find_libpython.find_libpython()
-    if libpython is None:
-        raise SimulatorMissing("this Python has no shared library libpython; install one that has")
-    command = [
-        vvp,
-        "-n",
-        "-m",
-        str(cocotb.lib_name_path("vpi", "icarus")),
-        "-m",
-        f"/proc/self/fd/{_MODULE_FD}",
-    ]
-    packages = [p for p in sys.path if p and Path(p).is_dir()]
-    return [*command, f"/proc/self/fd/{_DESIGN_FD}", "-none"], {
-        "GPI_USERS": f"{libpython};{cocotb.pygpi_entry_point()}",
-        "PYGPI_PYTHON_BIN": sys.executable,
-        "PYTHONPATH": os.pathsep.join([f"/proc/self/fd/{_CONTROL_FD}", *packages]),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "COCOTB_TEST_MODULES": "macah_control",
-        "COCOTB_TOPLEVEL": BENCH,
-        "COCOTB_RESULTS_FILE": "/dev/null",
-        "COCOTB_LOG_LEVEL": "ERROR",
-        "GPI_LOG_LEVEL": "ERROR",
-        "TOPLEVEL_LANG": "verilog",
-    }
 
 
 def _text(value: str) -> str:
@@ -270,9 +153,7 @@ def _kernel_row(k: int, dfg: DFG) -> str:
 
 def _image_source(
     designs: Sequence[DesignLike],
-    directory: Path,
-    command: Sequence[str],
-    environment: dict[str, str],
+    simulation: Simulation,
     lockstep: bool,
     stall_cycles: int,
 ) -> str:
@@ -280,11 +161,14 @@ def _image_source(
     return "".join(
         [
             '#include "cosim.h"\n',
-            _included("macah_module", directory / "module.vpi"),
-            _included("macah_control", directory / "control.zip"),
-            _strings("macah_simulator_command", command),
-            _strings("macah_simulator_environment", [f"{k}={v}" for k, v in environment.items()]),
-            *(_kernel_source(k, d.dfg, directory / f"kernel{k}.vvp") for k, d in enumerate(designs)),
+            _included("macah_module", simulation.module),
+            _included("macah_control", simulation.control),
+            _strings("macah_simulator_command", simulation.command),
+            _strings("macah_simulator_environment", [f"{k}={v}" for k, v in simulation.environment.items()]),
+            *(
+                _kernel_source(k, design.dfg, path)
+                for k, (design, path) in enumerate(zip(designs, simulation.designs, strict=True))
+            ),
             f"const struct macah_kernel macah_kernels[] = {{\n{rows}}};\n",
             f"const unsigned macah_kernel_count = {len(designs)};\n",
             f"const int macah_lockstep = {int(lockstep)};\n",

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .bench import BENCH, FIRST_MEMORY, LIVE_IN, LIVE_OUT, DesignLike, declarations, instance, region
-from .cosim import compile_verilog, find_tool
+from .icarus import compile_verilog
+from .simulator import find_tool
 
 
 class SimulationError(Exception):

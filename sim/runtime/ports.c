@@ -17,8 +17,8 @@ static void set_word(struct port *p, unsigned k, uint32_t value) {
 }
 
 static void show(struct port *p, int open, int ended) {
-  if (open != p->shown_open) put(p->open, (uint32_t)(p->shown_open = open));
-  if (ended != p->shown_ended) put(p->ended, (uint32_t)(p->shown_ended = ended));
+  if (open != p->shown_open) put_bit(p->open, p->shown_open = open);
+  if (ended != p->shown_ended) put_bit(p->ended, p->shown_ended = ended);
 }
 
 /* Looks without the lock: `commit` checks that the element is still the next one. */

@@ -1,8 +1,7 @@
-/* The design's ports to streams, as the parts of the VPI module see them. */
+/* The design's ports to streams, as the parts of a simulator's data plane see them: the VPI module of Icarus, or the
+ * harness of a verilated design. */
 #ifndef MACAH_PORTS_H
 #define MACAH_PORTS_H
-
-#include <vpi_user.h>
 
 #include "cosim.h"
 
@@ -12,11 +11,11 @@ struct word {
 };
 
 struct port {
-  vpiHandle data, open, ended; /* `open` is what we drive: tvalid of a receiving port, tready of a sending one */
+  void *data, *open, *ended; /* signals; `open` is what we drive: tvalid of a receiving port, tready of a sending one */
   int wanted, closing;         /* what the design drives: the other of the two, and `close`; kept up to date */
   int sends;
   unsigned size, words;
-  struct word *word;
+  const struct word *word;
   unsigned char *element;
   struct macah_stream *stream;
   unsigned phase; /* the next word */
@@ -43,9 +42,18 @@ extern struct port ports[MACAH_STREAMS];
 extern unsigned port_count;
 extern int design_is_stalled; /* kept up to date */
 
-/* vpi.c: the value of a wire or variable; an unknown bit is 0. */
-uint32_t get(vpiHandle);
-void put(vpiHandle, uint32_t);
+/* vpi.c or harness.c: the value of a signal of 32 bits, where an unknown bit is 0, and new values. */
+uint32_t get(void *signal);
+void put(void *signal, uint32_t);
+void put_bit(void *signal, int);
+
+/* attach.c: once, finds the memory that is shared with the host; before each execution. */
+void attach(void);
+void begin_execution(void);
+/* A port of which all is known but the stream. */
+void add_port(struct port *);
+/* What else to do if the host is gone; in a thread of its own. */
+extern void (*at_end_of_host)(void);
 
 /* ports.c */
 void show_ports(void);

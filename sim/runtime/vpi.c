@@ -17,42 +17,23 @@
  * An element is taken from its stream or promised a place with its first word, in the cycle of that word's handshake.
  */
 #define _GNU_SOURCE
-#include <poll.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <vpi_user.h>
 
 #include "ports.h"
 
-struct macah_arena *macah_arena;
-struct macah_execution *execution;
-struct port ports[MACAH_STREAMS];
-unsigned port_count;
-int design_is_stalled;
-static int eager; /* never wait for polls */
-
-void macah_die(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
-  va_end(arguments);
-  fputc('\n', stderr);
-  fflush(NULL);
-  _exit(1);
-}
-
-uint32_t get(vpiHandle handle) {
+uint32_t get(void *handle) {
   s_vpi_value value = {.format = vpiIntVal};
   vpi_get_value(handle, &value);
   return (uint32_t)value.value.integer;
 }
 
-void put(vpiHandle handle, uint32_t number) {
+void put(void *handle, uint32_t number) {
   s_vpi_value value = {.format = vpiIntVal, .value.integer = (PLI_INT32)number};
   vpi_put_value(handle, &value, NULL, vpiNoDelay);
 }
+
+void put_bit(void *handle, int bit) { put(handle, (uint32_t)bit); }
 
 static PLI_INT32 note_change(p_cb_data change) {
   *(int *)change->user_data = change->value->value.integer;
@@ -106,12 +87,11 @@ static PLI_INT32 do_port(PLI_BYTE8 *data) {
     p->ended = a[5];
   p->size = get(a[6]);
   p->words = (count - 7) / 3;
-  p->word = calloc(p->words, sizeof *p->word);
-  p->element = calloc(1, p->size ? p->size : 1);
-  if (!p->word || !p->element) macah_die("out of memory");
-  for (unsigned k = 0; k < p->words; k++)
-    p->word[k] = (struct word){get(a[7 + 3 * k]), get(a[8 + 3 * k]), (int)get(a[9 + 3 * k])};
-  port_count++;
+  struct word *word = calloc(p->words, sizeof *p->word);
+  if (!word) macah_die("out of memory");
+  for (unsigned k = 0; k < p->words; k++) word[k] = (struct word){get(a[7 + 3 * k]), get(a[8 + 3 * k]), (int)get(a[9 + 3 * k])};
+  p->word = word;
+  add_port(p);
   free(a);
   return 0;
 }
@@ -134,22 +114,9 @@ static PLI_INT32 do_status(PLI_BYTE8 *data) {
   return 0;
 }
 
-static void check_port(unsigned i) {
-  if (ports[i].stream->element_size != ports[i].size)
-    macah_die("stream %u of the kernel has elements of %u bytes, the program's of %llu", i, ports[i].size,
-              (unsigned long long)ports[i].stream->element_size);
-}
-
 static PLI_INT32 do_begin(PLI_BYTE8 *data) {
   (void)data;
-  execution->cycles = execution->stalls = 0;
-  begin_naps(eager);
-  for (unsigned i = 0; i < port_count; i++) {
-    struct port *p = &ports[i];
-    p->stream = (struct macah_stream *)((char *)macah_arena + execution->stream[i]);
-    p->phase = p->owed = 0;
-    check_port(i);
-  }
+  begin_execution();
   return 0;
 }
 
@@ -197,32 +164,6 @@ static PLI_INT32 do_commit(PLI_BYTE8 *data) {
   return 0;
 }
 
-/* The host's end is ours. */
-static void *keep_watch(void *data) {
-  (void)data;
-  struct pollfd ends[] = {{.fd = SOCKET_FD, .events = POLLRDHUP},
-                          {.fd = (int)syscall(SYS_pidfd_open, execution->host, 0), .events = POLLIN}};
-  if (ends[1].fd < 0 && errno == ESRCH) _exit(0);
-  while (poll(ends, 2, -1) <= 0) continue;
-  if (getenv("MACAH_WAVE")) sleep(2); /* to complete the file */
-  _exit(0);
-}
-
-static void start(void) {
-  const char *offset = getenv("MACAH_EXECUTION"), *polls = getenv("MACAH_POLL");
-  if (!offset) return; /* loaded by iverilog to learn the tasks' names */
-  eager = polls && strcmp(polls, "eager") == 0;
-  struct macah_arena *head = mmap(NULL, sizeof *head, PROT_READ, MAP_SHARED, ARENA_FD, 0);
-  if (head == MAP_FAILED) macah_die("cannot map the streams: %s", strerror(errno));
-  size_t size = head->capacity;
-  macah_arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ARENA_FD, 0);
-  if (macah_arena == MAP_FAILED) macah_die("cannot map the streams: %s", strerror(errno));
-  munmap(head, sizeof *head);
-  execution = (struct macah_execution *)((char *)macah_arena + strtoull(offset, NULL, 10));
-  pthread_t watchdog;
-  if (pthread_create(&watchdog, NULL, keep_watch, NULL)) macah_die("cannot start the watchdog");
-}
-
 static void add_task(const char *name, PLI_INT32 (*call)(PLI_BYTE8 *), PLI_INT32 (*compile)(PLI_BYTE8 *)) {
   s_vpi_systf_data task = {.type = vpiSysTask, .tfname = name, .calltf = call, .compiletf = compile};
   vpi_register_systf(&task);
@@ -239,7 +180,7 @@ static void add_tasks(void) {
   add_task("$macah_word_out", do_word_out, keep_arguments);
   add_task("$macah_drive", do_drive, NULL);
   add_task("$macah_commit", do_commit, keep_arguments);
-  start();
+  attach();
 }
 
 __attribute__((visibility("default"))) void (*vlog_startup_routines[])(void) = {add_tasks, NULL};

@@ -1,0 +1,128 @@
+"""Kernels on Icarus Verilog: vvp with cocotb as the control plane and a VPI module as the data plane."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .bench import BENCH, DesignLike, bench_text
+from .objects import reuse
+from .simulator import (
+    CONTROL_FD,
+    DESIGN_FD,
+    MODULE_FD,
+    RUNTIME,
+    Simulation,
+    SimulatorMissing,
+    find_tool,
+    run_tool,
+)
+from .wave import Wave
+
+_CONTROL = Path(__file__).resolve().parent / "control.py"
+
+
+def build_icarus(
+    designs: Sequence[DesignLike], directory: Path, compiler: str, waves: Sequence[Wave | None]
+) -> Simulation:
+    """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
+    command, environment = _simulator()
+    if waves and waves[0] is not None:
+        command[-1] = waves[0].dumper
+        environment["MACAH_WAVE"] = "1"
+    module, control = directory / "module.vpi", directory / "control.zip"
+    with ThreadPoolExecutor() as pool:
+        shared = pool.submit(_compile_module, module, compiler)
+        bases = [directory / f"kernel{k}" for k in range(len(designs))]
+        compiled = tuple(pool.map(_compile_design, designs, bases, waves))
+        shared.result()
+    with zipfile.ZipFile(control, "w") as archive:
+        archive.write(_CONTROL, "macah_control.py")
+    return Simulation(tuple(command), environment, compiled, module, control)
+
+
+def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
+    """Compiles Verilog for vvp. Errors: SimulatorMissing."""
+    tool = find_tool("iverilog", "iverilog")
+    run_tool([tool, "-g2005", "-s", top, "-o", str(output), *map(str, sources)], f"iverilog on {top}")
+
+
+def _compile_design(design: DesignLike, base: Path, wave: Wave | None) -> Path:
+    kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
+    kernel.write_text(design.text)
+    bench.write_text(bench_text(design, wave))
+    compiled = base.with_suffix(".vvp")
+    compile_verilog([kernel, bench], BENCH, compiled)
+    return compiled
+
+
+def _vpi_include() -> Path:
+    """The directory of vpi_user.h."""
+    iverilog = Path(find_tool("iverilog", "iverilog")).resolve()
+    for directory in (iverilog.parent.parent / "include/iverilog", Path("/usr/include/iverilog")):
+        if (directory / "vpi_user.h").exists():
+            return directory
+    raise SimulatorMissing(f"vpi_user.h, a part of Icarus Verilog, was not found near {iverilog}")
+
+
+def _compile_module(output: Path, compiler: str) -> None:
+    flags = [
+        "-std=gnu11",
+        "-O2",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-shared",
+        f"-I{_vpi_include()}",
+        "-pthread",
+    ]
+    sources = [
+        str(RUNTIME / name) for name in ("vpi.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c")
+    ]
+    command = shlex.split(compiler)
+
+    def make() -> None:
+        try:
+            run_tool([*command, *flags, *sources, "-o", str(output)], "compiling the VPI module")
+        except FileNotFoundError:
+            raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
+
+    reuse([*flags, *sources], command, RUNTIME, [output], make)
+
+
+def _simulator() -> tuple[list[str], dict[str, str]]:
+    """The simulator's command and cocotb's environment for it."""
+    vvp = find_tool("vvp", "iverilog")
+    try:
+        import cocotb_tools.config as cocotb
+        import find_libpython
+    except ImportError:
+        raise SimulatorMissing("cocotb was not found; install it (pip install 'cocotb>=2,<3')") from None
+    libpython = find_libpython.find_libpython()
+    if libpython is None:
+        raise SimulatorMissing("this Python has no shared library libpython; install one that has")
+    command = [
+        vvp,
+        "-n",
+        "-m",
+        str(cocotb.lib_name_path("vpi", "icarus")),
+        "-m",
+        f"/proc/self/fd/{MODULE_FD}",
+    ]
+    packages = [p for p in sys.path if p and Path(p).is_dir()]
+    return [*command, f"/proc/self/fd/{DESIGN_FD}", "-none"], {
+        "GPI_USERS": f"{libpython};{cocotb.pygpi_entry_point()}",
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "PYTHONPATH": os.pathsep.join([f"/proc/self/fd/{CONTROL_FD}", *packages]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "COCOTB_TEST_MODULES": "macah_control",
+        "COCOTB_TOPLEVEL": BENCH,
+        "COCOTB_RESULTS_FILE": "/dev/null",
+        "COCOTB_LOG_LEVEL": "ERROR",
+        "GPI_LOG_LEVEL": "ERROR",
+        "TOPLEVEL_LANG": "verilog",
+    }

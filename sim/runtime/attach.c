@@ -1,0 +1,79 @@
+/* What simulators of every kind have of their host: its memory, the request at hand, and an end that is theirs too. */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "ports.h"
+
+struct macah_arena *macah_arena;
+struct macah_execution *execution;
+struct port ports[MACAH_STREAMS];
+unsigned port_count;
+int design_is_stalled;
+void (*at_end_of_host)(void);
+
+static int eager; /* never wait for polls */
+
+void macah_die(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fputc('\n', stderr);
+  fflush(NULL);
+  _exit(1);
+}
+
+void add_port(struct port *p) {
+  p->element = calloc(1, p->size ? p->size : 1);
+  if (!p->element) macah_die("out of memory");
+  port_count++;
+}
+
+static void check_port(unsigned i) {
+  if (ports[i].stream->element_size != ports[i].size)
+    macah_die("stream %u of the kernel has elements of %u bytes, the program's of %llu", i, ports[i].size,
+              (unsigned long long)ports[i].stream->element_size);
+}
+
+void begin_execution(void) {
+  execution->cycles = execution->stalls = 0;
+  begin_naps(eager);
+  for (unsigned i = 0; i < port_count; i++) {
+    struct port *p = &ports[i];
+    p->stream = (struct macah_stream *)((char *)macah_arena + execution->stream[i]);
+    p->phase = p->owed = 0;
+    check_port(i);
+  }
+}
+
+/* The host's end is ours. */
+static void *keep_watch(void *data) {
+  (void)data;
+  struct pollfd ends[] = {{.fd = SOCKET_FD, .events = POLLRDHUP},
+                          {.fd = (int)syscall(SYS_pidfd_open, execution->host, 0), .events = POLLIN}};
+  if (ends[1].fd < 0 && errno == ESRCH) _exit(0);
+  while (poll(ends, 2, -1) <= 0) continue;
+  if (getenv("MACAH_WAVE")) sleep(2); /* to complete the file */
+  if (at_end_of_host) at_end_of_host();
+  _exit(0);
+}
+
+void attach(void) {
+  const char *offset = getenv("MACAH_EXECUTION"), *polls = getenv("MACAH_POLL");
+  if (!offset) return; /* loaded by iverilog to learn the tasks' names */
+  eager = polls && strcmp(polls, "eager") == 0;
+  struct macah_arena *head = mmap(NULL, sizeof *head, PROT_READ, MAP_SHARED, ARENA_FD, 0);
+  if (head == MAP_FAILED) macah_die("cannot map the streams: %s", strerror(errno));
+  size_t size = head->capacity;
+  macah_arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, ARENA_FD, 0);
+  if (macah_arena == MAP_FAILED) macah_die("cannot map the streams: %s", strerror(errno));
+  munmap(head, sizeof *head);
+  execution = (struct macah_execution *)((char *)macah_arena + strtoull(offset, NULL, 10));
+  pthread_t watchdog;
+  if (pthread_create(&watchdog, NULL, keep_watch, NULL)) macah_die("cannot start the watchdog");
+}

@@ -1,0 +1,46 @@
+"""What simulators have in common: the tools they need, and what a program carries of them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+RUNTIME = Path(__file__).resolve().parent / "runtime"
+ARENA_FD, DESIGN_FD, MODULE_FD, CONTROL_FD = 4, 5, 6, 7
+"""A simulator's open files, as in runtime/cosim.h."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """How a program starts simulators: the command and what it adds to the environment; the files to carry.
+
+    They are a file for each kernel and two that all kernels share.
+    """
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    designs: tuple[Path, ...]
+    module: Path
+    control: Path
+
+
+class SimulatorMissing(Exception):
+    """A tool that simulation needs is not installed, or did not do its work; says what to do."""
+
+
+def find_tool(name: str, package: str) -> str:
+    """Where a tool is. Errors: SimulatorMissing."""
+    path = shutil.which(name)
+    if path is None:
+        raise SimulatorMissing(f"'{name}' was not found; install it (on Debian: apt-get install {package})")
+    return path
+
+
+def run_tool(command: Sequence[str], what: str) -> None:
+    """Runs a tool that is expected to succeed. Errors: SimulatorMissing, with what it said."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise SimulatorMissing(f"{what} failed:\n{(done.stderr + done.stdout).strip()}")
