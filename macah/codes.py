@@ -138,6 +138,9 @@ CODES: dict[str, Code] = {
     "stream-depth": _warning("a stream is created that holds nothing", "default"),
     "stream-deadlock": _warning("a kernel may wait for what only its own send can bring", "default"),
     "close-by-receiver": _warning("a stream is closed where it is received from", "all"),
+    "accessor-direction": _warning(
+        "an accessor is spawned to read memory but receives, or the other way", "all"
+    ),
     "send-after-close": _warning("a send to a stream that has been closed", "default"),
     "ended-loop": _warning("a loop asks at the wrong moment whether a stream has ended", "default"),
     "vacated-element": _warning("an element is read that a shift has vacated", "default"),

@@ -97,8 +97,7 @@ class Evaluation(ABC):
             case c_ast.Assignment(op="+=" | "-="):
                 moved = self.moved(self.values(node.lvalue, at), None)
                 for target in self.lvalue(node.lvalue, at):
-                    self.store.write(target, moved)
-                self.visit(node.rvalue, at)
+X(node.rvalue, at)
                 return moved
             case c_ast.BinaryOp(op="+" | "-"):
                 by = literal(node.right)

@@ -1,4 +1,7 @@
-"""Streams never created, of no depth, that nobody sends to or receives from, or that the receiver closes."""
+"""Streams never created, of no depth, that nobody sends to or receives from, or that the receiver closes.
+
+Also accessors that are spawned as readers of memory but write to it, or the other way round.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pycparser import c_ast
 from macah.diagnostic import Diagnostic, Note
 from macah.lint_events import Event
 from macah.lint_names import arguments, callee, spelled
-from macah.lint_threads import Threads
+from macah.lint_threads import SPAWNS, Threads
 from macah.lint_values import Site
 from macah.program import place_of, walk
 from macah.syntax import Receive
@@ -25,7 +28,7 @@ _SENDING, _RECEIVING = ("send", "close"), ("receive", "ended")
 
 
 def lonely_streams(threads: Threads) -> Iterator[Diagnostic]:
-    """All four kinds."""
+    """All kinds."""
     yield from _never_created(threads)
     yield from _of_no_depth(threads.program.unit)
     called = dict(_created(threads.program.unit))
@@ -35,6 +38,7 @@ def lonely_streams(threads: Threads) -> Iterator[Diagnostic]:
         if site not in threads.escaped and not any(e.kind == "look" for e in events):
             yield from _one_end(site, events, called.get(id(site.node), "the stream"))
         yield from _closed_by_receiver(events)
+        yield from _wrong_way(site, events)
 
 
 def _of_no_depth(unit: Any) -> Iterator[Diagnostic]:
@@ -89,6 +93,23 @@ def _closed_by_receiver(events: list[Event]) -> Iterator[Diagnostic]:
             message = f"'{stream}' is closed where it is received from, not where it is sent to"
             hint = "a send to a closed stream ends the program; let the sender close it"
             yield Diagnostic(message, place_of(close.node), notes, hint, code="close-by-receiver")
+
+
+def _wrong_way(site: Site, events: list[Event]) -> Iterator[Diagnostic]:
+    """A reader's function takes from its stream what it should bring, or a writer's the other way round."""
+    if (name := callee(site.node)) not in SPAWNS:
+        return
+    reads = "reader" in name
+    function = spelled(arguments(site.node)[SPAWNS[name]])
+    own = {e.kind: e for e in reversed(events) if e.thread.name == function}
+    right, wrong = ("send", "receive") if reads else ("receive", "send")
+    if wrong in own and right not in own:
+        other = name.replace("reader", "writer") if reads else name.replace("writer", "reader")
+        does = ("reads memory, and sends", "receives") if reads else ("receives, and writes memory", "sends")
+        message = f"'{name}' is for a function that {does[0]}, but '{function}' {does[1]}"
+        note = Note(f"'{function}' {does[1]} here", place_of(own[wrong].node))
+        hint = f"use '{other}', and its join"
+        yield Diagnostic(message, site.where, (note,), hint, code="accessor-direction")
 
 
 def _never_created(threads: Threads) -> Iterator[Diagnostic]:

@@ -31,6 +31,9 @@ from macah.lint_values import (
 from macah.program import Program, place_of
 from macah.syntax import KernelBlock, Receive, Send, UnrolledFor
 
+SPAWNS = {f"mem_{kind}_spawn{d}": len(d) > 0 for kind in ("reader", "writer") for d in ("", "_depth")}
+"""Which argument of a call that starts an accessor is its function."""
+
 _CREATIONS = ("pstream_create", "stream_create")
 _ON_STREAM = {
     "pstream_close": "close",
@@ -39,7 +42,6 @@ _ON_STREAM = {
     "pstream_empty": "look",
     "pstream_full": "look",
 }
-_SPAWNS = {f"mem_{kind}_spawn{d}": len(d) > 0 for kind in ("reader", "writer") for d in ("", "_depth")}
 _STARTS = {"pthread_create": 2, "thrd_create": 1}
 _ALLOCATIONS = ("malloc", "calloc", "aligned_alloc")
 _COPIES = ("memcpy", "memmove")
@@ -189,8 +191,8 @@ class Threads(Evaluation):
         if name in _ON_STREAM and given:
             self._event(_ON_STREAM[name], node, given[0], at)
             return NOTHING
-        if name in _SPAWNS:
-            return self._spawn(node, given[_SPAWNS[name] :], at)
+        if name in SPAWNS:
+            return self._spawn(node, given[SPAWNS[name] :], at)
         if name in _STARTS and len(given) > _STARTS[name] + 1:
             for code in self.values(given[_STARTS[name]], at):
                 argument = self.values(given[_STARTS[name] + 1], at)
