@@ -97,7 +97,8 @@ class Evaluation(ABC):
             case c_ast.Assignment(op="+=" | "-="):
                 moved = self.moved(self.values(node.lvalue, at), None)
                 for target in self.lvalue(node.lvalue, at):
-X(node.rvalue, at)
+                    self.store.write(target, moved)
+                self.visit(node.rvalue, at)
                 return moved
             case c_ast.BinaryOp(op="+" | "-"):
                 by = literal(node.right)
