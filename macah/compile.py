@@ -107,10 +107,10 @@ def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, sta
 def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
     """Maps all kernels of a program."""
     fabric = fabric_of(options.arch)
-    return [_back(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
+    return [mapped(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
 
 
-def _back(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
+def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
     """Maps one kernel and emits its hardware."""
     with stages(f"map {front.site.name}"):
         front, mapping = _mapped(front, fabric, options, stages)

@@ -18,10 +18,11 @@ from .stages import Stages
 def dataflow_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Simulated]:
     """The circuits of all kernels; operations take as long as on the architecture. Errors: MacahError."""
     fabric = fabric_of(options.arch)
-    return [_circuit(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
+    return [circuit(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
 
 
-def _circuit(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Simulated:
+def circuit(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Simulated:
+    """One kernel's circuit. Errors: MacahError."""
     _check_bridge(front)
     with stages(f"emit {front.site.name}"):
         design = emit_dataflow(front.dfg, fabric.latency, options.window)

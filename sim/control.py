@@ -7,6 +7,7 @@ and which.
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import struct
@@ -37,6 +38,8 @@ async def serve(dut: Any, host: socket.socket) -> None:
 @cocotb.test()
 async def run(dut: Any) -> None:
     """Serves one host. What goes wrong is told to the log, which the host shows, and ends the simulator."""
+    gc.freeze()
+    gc.enable()  # which is off while Python starts
     try:
         with socket.socket(fileno=SOCKET) as host:
             await serve(dut, host)

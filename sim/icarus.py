@@ -43,6 +43,8 @@ def build_icarus(
         shared.result()
     with zipfile.ZipFile(control, "w") as archive:
         archive.write(_CONTROL, "macah_control.py")
+        # What is imported at start does not go away again; control.py has the collector on afterwards.
+        archive.writestr("sitecustomize.py", "import gc\ngc.disable()\n")
     return Simulation(tuple(command), environment, compiled, module, control)
 
 
@@ -120,6 +122,7 @@ def _simulator() -> tuple[list[str], dict[str, str]]:
         "PYTHONPATH": os.pathsep.join([f"/proc/self/fd/{CONTROL_FD}", *packages]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "COCOTB_TEST_MODULES": "macah_control",
+        "COCOTB_REWRITE_ASSERTION_FILES": "",  # which would load all of pytest's plugins
         "COCOTB_TOPLEVEL": BENCH,
         "COCOTB_RESULTS_FILE": "/dev/null",
         "COCOTB_LOG_LEVEL": "ERROR",
