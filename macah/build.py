@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.verilog_frame import Design
-from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
+from sim.cosim import BENCHES, RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
 from sim.objects import compile_objects
 from sim.wave import Wave, layout
 
@@ -42,9 +42,15 @@ def build(
             try:
                 designs = [k.design for k in kernels]
                 image = build_image(
-                    designs, directory, compiler(), options.lockstep, options.stall_cycles, _wave(options)
+                    designs,
+                    directory,
+                    compiler(),
+                    options.lockstep,
+                    options.stall_cycles,
+                    _wave(options),
+                    options.simulator,
                 )
-                _write_layouts(designs, _wave(options))
+                _write_layouts(designs, _wave(options), options.simulator)
             except SimulatorMissing as error:
                 raise MacahError(str(error), code="simulator") from None
         runtime += image.runtime
@@ -84,13 +90,13 @@ def _wave(options: Options) -> Wave | None:
     return None if options.wave is None else Wave(options.wave.absolute(), *options.wave_cycles)
 
 
-def _write_layouts(designs: Sequence[Design], wave: Wave | None) -> None:
+def _write_layouts(designs: Sequence[Design], wave: Wave | None, simulator: str) -> None:
     """Writes, beside each waveform that there will be, how GTKWave is to show it."""
     if wave is None:
         return
     for design in designs:
         own = wave.of(design.top, len(designs) > 1)
-        write_whole(own.path.with_suffix(".gtkw"), layout(design, own).encode())
+        write_whole(own.path.with_suffix(".gtkw"), layout(design, own, BENCHES[simulator]).encode())
 
 
 def warning_flags(options: Options) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from sim.wave import SUFFIXES
 
 TIMES = ("free", "lockstep")
 MOST_OVERLAP = 64
-SIMULATION_VALUED = ("--stall-cycles", "--wave", "--wave-from", "--wave-to")
+SIMULATORS = ("icarus", "verilator")
+SIMULATION_VALUED = ("--simulator", "--stall-cycles", "--wave", "--wave-from", "--wave-to")
 """Options that take their value as the next word."""
 
 
@@ -23,6 +24,13 @@ def add_simulation(parser: argparse.ArgumentParser) -> None:
         type=_window,
         metavar="N",
         help="in mode dataflow, let operators of so many iterations work at the same time (8 without =N)",
+    )
+    add(
+        "--simulator",
+        choices=SIMULATORS,
+        default="",
+        help="what simulates kernels (default icarus); verilator compiles for seconds, and pays off from some"
+        " 200,000 cycles on",
     )
     add(
         "--stall-cycles",
@@ -65,6 +73,8 @@ def check_simulation(parser: argparse.ArgumentParser, found: argparse.Namespace,
     models = [model for model in found.time if model in TIMES]
     if models and not simulated:
         parser.error("--time is about simulated kernels: leave out --mode c")
+    if found.simulator and not simulated:
+        parser.error("--simulator is about simulated kernels: leave out --mode c")
     if found.overlap and "dataflow" not in (found.mode, *(found.modes or ())):
         parser.error("--overlap goes with --mode dataflow")
 
@@ -74,6 +84,7 @@ def simulation(found: argparse.Namespace) -> dict[str, Any]:
     models = [model for model in found.time if model in TIMES]
     return {
         "window": found.overlap or 1,
+        "simulator": found.simulator or SIMULATORS[0],
         "stall_cycles": found.stall_cycles,
         "wave": None if found.wave is None else Path(found.wave),
         "wave_cycles": (found.wave_from or 0, found.wave_to),

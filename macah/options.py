@@ -40,6 +40,7 @@ class Options:
     dump_after: tuple[str, ...] = ()
     disable: tuple[str, ...] = ()  # names of optimisations
     time: bool = False
+    simulator: str = "icarus"  # or verilator
     stall_cycles: int = 0  # without an element moved, after which a kernel is given up; 0: any
     wave: Path | None = None
     wave_cycles: tuple[int, int | None] = (0, None)  # the first and the last

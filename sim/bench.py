@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from backend.dfg import DFG, StreamPort
@@ -53,15 +54,15 @@ def bench_text(design: DesignLike, wave: Recorder | None = None) -> str:
             "  initial begin",
             "    $macah_status(stalled);",
             *(f"    {_port_task(s, stream)}" for s, stream in enumerate(dfg.streams)),
-            *(f"    $macah_patience({s}, {patience});" for s, patience in _patience(design)),
+            *(f"    $macah_patience({s}, {cycles});" for s, cycles in patience(design)),
             "  end",
             _TASKS,
             "  always @(go) if (go != finished) begin",
             "    rst = 1; tick; rst = 0;",
-            *(f"    {line}" for line in _stores(dfg)),
+            *(f"    {each.statement('store')}" for each in stores(dfg)),
             _RUN.format(step=" ".join(["", *(wave.step() if wave else ())])),
             "    if (!fail) begin",
-            *(f"      {line}" for line in _fetches(dfg)),
+            *(f"      {each.statement('fetch')}" for each in fetches(dfg)),
             "    end",
             "    first = 0;",
             *(["    $dumpflush;"] if wave else []),
@@ -104,33 +105,43 @@ _RUN = """\
     $macah_end;"""
 
 
+@dataclass(frozen=True)
+class Pin:
+    """A port of a design: so many bits, into it or out of it."""
+
+    name: str
+    bits: int
+    enters: bool
+
+
+def pins(dfg: DFG) -> tuple[Pin, ...]:
+    """All ports of a design of this graph."""
+    control = (
+        *(Pin(name, 1, True) for name in ("clk", "rst", "start", "ctl_write")),
+        *(Pin(name, 32, True) for name in ("ctl_address", "ctl_wdata")),
+        *(Pin(name, 1, False) for name in ("done", "fail", "stalled")),
+        *(Pin(name, 32, False) for name in ("ctl_rdata", "fail_index")),
+    )
+    found = [*control]
+    for s, stream in enumerate(dfg.streams):
+        found.append(Pin(f"s{s}_tdata", 32, not stream.sends))
+        found.append(Pin(f"s{s}_tvalid", 1, not stream.sends))
+        found.append(Pin(f"s{s}_tready", 1, stream.sends))
+        found.append(Pin(f"s{s}_{'close' if stream.sends else 'ended'}", 1, not stream.sends))
+    return tuple(found)
+
+
 def declarations(dfg: DFG) -> Iterator[str]:
     """A variable for each input of the design and a wire for each output, all named as its ports."""
-    yield "reg clk = 0, rst = 0, start = 0, ctl_write = 0;"
-    yield "reg [31:0] ctl_address = 0, ctl_wdata = 0;"
-    yield "wire done, fail, stalled;"
-    yield "wire [31:0] ctl_rdata, fail_index;"
-    for s, stream in enumerate(dfg.streams):
-        if stream.sends:
-            yield f"wire [31:0] s{s}_tdata; wire s{s}_tvalid, s{s}_close; reg s{s}_tready = 0;"
-        else:
-            yield f"reg [31:0] s{s}_tdata = 0; reg s{s}_tvalid = 0, s{s}_ended = 0; wire s{s}_tready;"
-
-
-def port_names(dfg: DFG) -> tuple[str, ...]:
-    """The ports of a design of this graph."""
-    names = ["clk", "rst", "start", "done", "ctl_write", "ctl_address", "ctl_wdata", "ctl_rdata"]
-    names += ["fail", "fail_index", "stalled"]
-    for s, stream in enumerate(dfg.streams):
-        last = "close" if stream.sends else "ended"
-        names += [f"s{s}_tdata", f"s{s}_tvalid", f"s{s}_tready", f"s{s}_{last}"]
-    return tuple(names)
+    for pin in pins(dfg):
+        bits = "" if pin.bits == 1 else f"[{pin.bits - 1}:0] "
+        yield f"reg {bits}{pin.name} = 0;" if pin.enters else f"wire {bits}{pin.name};"
 
 
 def instance(design: DesignLike) -> Iterator[str]:
     """The design, connected to the variables of its ports' names."""
     yield f"{design.top} kernel ("
-    yield ",\n    ".join(f"  .{name}({name})" for name in port_names(design.dfg))
+    yield ",\n    ".join(f"  .{pin.name}({pin.name})" for pin in pins(design.dfg))
     yield ");"
 
 
@@ -141,7 +152,7 @@ def _port_task(s: int, stream: StreamPort) -> str:
     return f"$macah_port({s}, {int(stream.sends)}, {signals}, {stream.size}{words});"
 
 
-def _patience(design: DesignLike) -> Iterator[tuple[int, int]]:
+def patience(design: DesignLike) -> Iterator[tuple[int, int]]:
     """For each port that iterations wait for as bubbles, the cycles in which all others leave the pipeline.
 
     Other polls at the same port may go on for ever.
@@ -170,18 +181,34 @@ def _memory_bases(dfg: DFG) -> list[int]:
     return bases
 
 
-def _stores(dfg: DFG) -> Iterator[str]:
+@dataclass(frozen=True)
+class Transfer:
+    """Words that go between the word port, from `address` on, and those of an execution, from `index` on."""
+
+    address: int
+    index: int
+    count: int
+    once: bool = False  # at the first execution only
+
+    def statement(self, task: str) -> str:
+        """The same in Verilog."""
+        call = f"{task}(32'h{self.address:08x}, {self.index}, {self.count});"
+        return f"if (first) {call}" if self.once else call
+
+
+def stores(dfg: DFG) -> Iterator[Transfer]:
     """Fills live-ins and memories. Memories that nobody fills are zeroed once, as X would spread."""
     if dfg.live_ins:
-        yield f"store({region(LIVE_IN)}, 0, {len(dfg.live_ins)});"
+        yield Transfer(LIVE_IN << 24, 0, len(dfg.live_ins))
     for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
         always = memory.captured_in or memory_is_refilled(dfg, m)
-        yield f"{'' if always else 'if (first) '}store({region(FIRST_MEMORY + m)}, {base}, {memory.words});"
+        yield Transfer(FIRST_MEMORY + m << 24, base, memory.words, once=not always)
 
 
-def _fetches(dfg: DFG) -> Iterator[str]:
+def fetches(dfg: DFG) -> Iterator[Transfer]:
+    """Takes live-outs and memories."""
     if dfg.live_outs:
-        yield f"fetch({region(LIVE_OUT)}, {len(dfg.live_ins)}, {len(dfg.live_outs)});"
+        yield Transfer(LIVE_OUT << 24, len(dfg.live_ins), len(dfg.live_outs))
     for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
         if memory.captured_out:
-            yield f"fetch({region(FIRST_MEMORY + m)}, {base}, {memory.words});"
+            yield Transfer(FIRST_MEMORY + m << 24, base, memory.words)

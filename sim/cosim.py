@@ -13,11 +13,13 @@ from pathlib import Path
 
 from backend.dfg import DFG
 
-from .bench import DesignLike
+from .bench import BENCH, DesignLike
 from .icarus import build_icarus
 from .simulator import RUNTIME as RUNTIME
 from .simulator import Simulation
 from .simulator import SimulatorMissing as SimulatorMissing
+from .verilator import build_verilator
+from .verilator_glue import SCOPE
 from .wave import Wave
 
 RUNTIME_SOURCES = tuple(
@@ -43,6 +45,9 @@ _COSIM_SOURCES = tuple(
 )
 
 MAX_STREAMS = 64
+SIMULATORS = {"icarus": build_icarus, "verilator": build_verilator}
+BENCHES = {"icarus": BENCH, "verilator": f"{SCOPE}.{BENCH}"}
+"""Where the bench is in waveforms."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +76,17 @@ def build_image(
     lockstep: bool = False,
     stall_cycles: int = 0,
     wave: Wave | None = None,
+    simulator: str = "icarus",
 ) -> Image:
     """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing.
 
     In lock step, simulated time does not pass while the host computes. A kernel that moves no element for
-    `stall_cycles` (0: any time) ends the program. `wave` says what to record.
+    `stall_cycles` (0: any time) ends the program. `wave` says what to record,
+    `simulator` which of SIMULATORS runs.
     """
     assert all(len(design.dfg.streams) <= MAX_STREAMS for design in designs)
     waves = [wave and wave.of(design.top, len(designs) > 1) for design in designs]
-    simulation = build_icarus(designs, directory, compiler, waves)
+    simulation = SIMULATORS[simulator](designs, directory, compiler, waves)
     source = directory / "image.c"
     source.write_text(_image_source(designs, simulation, lockstep, stall_cycles))
     return Image(_COSIM_SOURCES, (source,))

@@ -33,7 +33,7 @@ def build_icarus(
     """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
     command, environment = _simulator()
     if waves and waves[0] is not None:
-        command[-1] = waves[0].dumper
+        command[-1] = "-fst" if waves[0].is_fst else "-vcd"
         environment["MACAH_WAVE"] = "1"
     module, control = directory / "module.vpi", directory / "control.zip"
     with ThreadPoolExecutor() as pool:

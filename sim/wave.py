@@ -10,7 +10,7 @@ from pathlib import Path
 from .bench import BENCH, DesignLike
 
 SUFFIXES = (".vcd", ".fst")
-_SMALL = 16
+SMALL = 16
 """Arrays of so many words are recorded word by word."""
 _REGISTER = re.compile(r"^ *reg (?:\[(\d+):0\] )?(\w+)(?: \[0:(\d+)\])?;", re.MULTILINE)
 _HEX, _BIT, _TEXT = "@22", "@28", "@200"
@@ -25,9 +25,9 @@ class Wave:
     last: int | None = None
 
     @property
-    def dumper(self) -> str:
-        """The option of vvp for the file's form."""
-        return "-fst" if self.path.suffix == ".fst" else "-vcd"
+    def is_fst(self) -> bool:
+        """Whether the file's form is FST; else it is VCD."""
+        return self.path.suffix == ".fst"
 
     def of(self, kernel: str, several: bool) -> Wave:
         """The same for one kernel, which has a file of its own if there are several."""
@@ -46,7 +46,7 @@ class Wave:
         yield f"  else begin $sformat(file, {_string(numbered)}, ordinal + 1); $dumpfile(file); end"
         yield f"  $dumpvars(0, {BENCH});"
         for _, name, last in _registers(design):
-            if last is not None and last < _SMALL:
+            if last is not None and last < SMALL:
                 words = ", ".join(f"{BENCH}.kernel.{name}[{k}]" for k in range(last + 1))
                 yield f"  $dumpvars(0, {words});"
         if self.first:
@@ -72,19 +72,22 @@ def _registers(design: DesignLike) -> Iterator[tuple[int, str, int | None]]:
         yield int(high or 0) + 1, name, int(last) if last else None
 
 
-def layout(design: DesignLike, wave: Wave) -> str:
-    """A save file for GTKWave: control, streams under their names, and the program's variables."""
-    lines = [f'[dumpfile] "{wave.path}"', _HEX, f"{BENCH}.cycle[31:0]"]
-    lines += [_BIT, f"{BENCH}.kernel.running", f"{BENCH}.stalled"]
+def layout(design: DesignLike, wave: Wave, bench: str = BENCH) -> str:
+    """A save file for GTKWave: control, streams under their names, and the program's variables.
+
+    `bench` is where the bench is in the hierarchy of the waveform.
+    """
+    lines = [f'[dumpfile] "{wave.path}"', _HEX, f"{bench}.cycle[31:0]"]
+    lines += [_BIT, f"{bench}.kernel.running", f"{bench}.stalled"]
     registers = list(_registers(design))
     for width, name, last in registers:
         if name in ("slot", "valid", "iteration") and last is None:
-            lines += [_HEX, _signal(name, width)]
+            lines += [_HEX, _signal(bench, name, width)]
     for s, stream in enumerate(design.dfg.streams):
         flag = "close" if stream.sends else "ended"
         lines += [_TEXT, f"-{'to' if stream.sends else 'from'} stream {stream.name}"]
-        lines += [_HEX, f"{BENCH}.s{s}_tdata[31:0]", _BIT]
-        lines += [f"{BENCH}.s{s}_{name}" for name in ("tvalid", "tready", flag)]
+        lines += [_HEX, f"{bench}.s{s}_tdata[31:0]", _BIT]
+        lines += [f"{bench}.s{s}_{name}" for name in ("tvalid", "tready", flag)]
     lines += [_TEXT, "-variables", _HEX]
     variables = {
         re.sub(r"\W", "_", node.variable, flags=re.ASCII) for node in design.dfg.nodes if node.variable
@@ -93,9 +96,9 @@ def layout(design: DesignLike, wave: Wave) -> str:
     for width, name, last in registers:
         # One name may stand for several values, which are numbered.
         if last is None and {name, re.sub(r"_\d*$", "", name)} & variables:
-            lines.append(_signal(name, width))
+            lines.append(_signal(bench, name, width))
     return "\n".join(lines) + "\n"
 
 
-def _signal(name: str, width: int) -> str:
-    return f"{BENCH}.kernel.{name}" + (f"[{width - 1}:0]" if width > 1 else "")
+def _signal(bench: str, name: str, width: int) -> str:
+    return f"{bench}.kernel.{name}" + (f"[{width - 1}:0]" if width > 1 else "")

@@ -4,11 +4,7 @@
 #define MACAH_PORTS_H
 
 #include "cosim.h"
-
-struct word {
-  unsigned offset, bytes;
-  int is_signed;
-};
+#include "harness.h"
 
 struct port {
   void *data, *open, *ended; /* signals; `open` is what we drive: tvalid of a receiving port, tready of a sending one */

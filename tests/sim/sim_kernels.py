@@ -170,11 +170,11 @@ def arrays() -> Hand:
     return replace(made, dfg=replace(made.dfg, nodes=(store,)))
 
 
-def build(host: str, designs: Sequence[Hand], directory: Path) -> Path:
+def build(host: str, designs: Sequence[Hand], directory: Path, simulator: str = "icarus") -> Path:
     """Compiles a host program with the simulations of designs; with none, a program of mode `c`."""
     runtime, own = list(RUNTIME_SOURCES), []
     if designs:
-        image = build_image(designs, directory)
+        image = build_image(designs, directory, simulator=simulator)
         runtime, own = [*runtime, *image.runtime], list(image.own)
     program, executable = directory / "host.c", directory / "host"
     program.write_text(HEAD + host)

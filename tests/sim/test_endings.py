@@ -15,6 +15,7 @@ import pytest
 from sim_kernels import build, pass_on
 
 T = TypeVar("T")
+SIMULATORS = ("vvp\n", "macah-kernel\n")
 
 HOST = """
 #include <pthread.h>
@@ -44,11 +45,11 @@ def stuck(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulators_of(host: int) -> list[int]:
-    """The processes that watch over the life of `host` and run vvp."""
+    """The processes that watch over the life of `host` and simulate."""
     found = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if entry.name.isdigit() and (entry / "comm").read_text() == "vvp\n":
+            if entry.name.isdigit() and (entry / "comm").read_text() in SIMULATORS:
                 links = [str(fd.readlink()) for fd in (entry / "fd").iterdir()]
                 infos = [(entry / "fdinfo" / fd.name).read_text() for fd in (entry / "fd").iterdir()]
                 if any("macah" in link for link in links) and any(f"Pid:\t{host}\n" in i for i in infos):

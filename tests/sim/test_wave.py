@@ -44,7 +44,7 @@ def macahc(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def names(waveform: Path) -> set[str]:
-    return set(re.findall(r"\$var \w+ \d+ \S+ (\S+)", waveform.read_text()))
+    return set(re.findall(r"\$var \w+ +\d+ \S+ (\S+)", waveform.read_text()))
 
 
 def cycles(waveform: Path) -> list[int]:

@@ -1,0 +1,167 @@
+"""Kernels on Verilator: an executable for each design, the harness of runtime/harness.c around it.
+
+It has the same streams, memory and requests as a simulation on Icarus, so a program notices no difference
+but the speed, and does without Python. Designs are compiled by us and not by Verilator's makefile; its own
+runtime and ours are kept from one compilation to the next.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from .bench import BENCH, DesignLike
+from .objects import compile_objects, reuse
+from .simulator import DESIGN_FD, RUNTIME, Simulation, SimulatorMissing, find_tool, run_tool
+from .verilator_glue import PREFIX, bench_text, glue_text
+from .wave import SMALL, Wave
+
+_OLDEST = (4, 210)
+_HINT = "install one of 5.006 or newer (on Debian: apt-get install verilator)"
+_PARTS = ("harness.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c")
+_C_FLAGS = ("-std=gnu11", "-O2", f"-I{RUNTIME}", "-pthread")
+
+
+@dataclass(frozen=True)
+class _Tools:
+    """Verilator, the directory of its runtime, and the compilers of C and C++."""
+
+    verilator: str
+    include: Path
+    c: tuple[str, ...]
+    cxx: tuple[str, ...]
+
+
+def build_verilator(
+    designs: Sequence[DesignLike], directory: Path, compiler: str, waves: Sequence[Wave | None]
+) -> Simulation:
+    """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
+    tools = _find(compiler)
+    bases = [directory / f"kernel{k}" for k in range(len(designs))]
+    with ThreadPoolExecutor() as pool:
+        made = list(pool.map(_verilate, designs, bases, waves, [tools] * len(designs)))
+        parts = pool.submit(_parts, directory, tools)
+        objects = list(pool.map(_compile, designs, bases, waves, [tools] * len(designs)))
+        # Waveforms take more of Verilator's runtime; all kernels have them, or none.
+        runtime = [*_runtime(made[0], directory, tools), *parts.result()] if made else []
+        programs = tuple(pool.map(lambda each: _link(each, runtime, waves[0], tools), objects))
+    nothing = directory / "nothing"
+    nothing.write_bytes(b"")
+    environment = {"MACAH_WAVE": "1"} if waves and waves[0] else {}
+    return Simulation((f"/proc/self/fd/{DESIGN_FD}",), environment, programs, nothing, nothing)
+
+
+def _find(compiler: str) -> _Tools:
+    try:
+        verilator = find_tool("verilator", "verilator")
+        cxx = shlex.split(os.environ.get("CXX", "")) or ["g++"]
+        cxx[0] = find_tool(cxx[0], "g++")
+    except SimulatorMissing as missing:
+        raise SimulatorMissing(f"{missing}, or leave out --simulator verilator") from None
+    said = _ask([verilator, "--version"])
+    version = re.match(r"Verilator (\d+)\.(\d+)", said)
+    if version is not None and (int(version[1]), int(version[2])) < _OLDEST:
+        raise SimulatorMissing(f"Verilator {version[1]}.{version[2]} is too old; {_HINT}")
+    include = Path(_ask([verilator, "--getenv", "VERILATOR_ROOT"]).strip()) / "include"
+    if not (include / "verilated.h").exists():
+        raise SimulatorMissing(f"verilated.h, a part of Verilator, was not found in {include}; {_HINT}")
+    return _Tools(verilator, include, tuple(shlex.split(compiler)), tuple(cxx))
+
+
+def _ask(command: Sequence[str]) -> str:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise SimulatorMissing(f"'{shlex.join(command)}' failed; {_HINT}\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def _verilate(design: DesignLike, base: Path, wave: Wave | None, tools: _Tools) -> Path:
+    """The directory of the C++ that Verilator makes of a design."""
+    kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
+    kernel.write_text(design.text)
+    bench.write_text(bench_text(design, wave))
+    command = [tools.verilator, "--cc", "--top-module", BENCH, "--prefix", PREFIX, "--Mdir", str(base)]
+    command += ["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
+    if wave is not None:
+        form = "--trace-fst" if wave.is_fst else "--trace"
+        command += [form, "--trace-max-array", str(SMALL), "--trace-max-width", "64"]
+    run_tool([*command, str(bench), str(kernel)], f"verilator on {design.top}")
+    base.with_suffix(".cpp").write_text(glue_text(design, base, wave))
+    return base
+
+
+def _compile(design: DesignLike, base: Path, wave: Wave | None, tools: _Tools) -> Path:
+    target = base.with_suffix(".o")
+    source = base.with_suffix(".cpp")
+    run_tool(
+        [*tools.cxx, *_cxx_flags(wave, tools), "-c", str(source), "-o", str(target)],
+        f"compiling {design.top}",
+    )
+    return target
+
+
+def _cxx_flags(wave: Wave | None, tools: _Tools) -> list[str]:
+    traces = (("", wave), ("_VCD", wave and not wave.is_fst), ("_FST", wave and wave.is_fst))
+    defines = [f"-DVM_TRACE{form}={int(bool(on))}" for form, on in traces]
+    include = [f"-I{tools.include}", f"-I{tools.include / 'vltstd'}", f"-I{RUNTIME}"]
+    return [
+        "-std=gnu++17",
+        "-O2",
+        "-faligned-new",
+        "-DVM_COVERAGE=0",
+        "-DVM_SC=0",
+        *defines,
+        *include,
+        "-pthread",
+    ]
+
+
+def _parts(directory: Path, tools: _Tools) -> list[Path]:
+    """The harness and what it shares with the VPI module."""
+
+    def run(arguments: list[str]) -> None:
+        try:
+            run_tool([*tools.c, *arguments], "compiling the harness")
+        except FileNotFoundError:
+            raise SimulatorMissing(f"the C compiler '{shlex.join(tools.c)}' was not found") from None
+
+    target = directory / "harness"
+    target.mkdir()
+    return compile_objects(tools.c, _C_FLAGS, [RUNTIME / name for name in _PARTS], target, run)
+
+
+def _runtime(made: Path, directory: Path, tools: _Tools) -> list[Path]:
+    """The objects of Verilator's own runtime, of which a design's list of classes says what it needs."""
+    classes = (made / f"{PREFIX}_classes.mk").read_text()
+    lists = re.findall(r"VM_GLOBAL_(?:FAST|SLOW) \+=((?:\s*\\\n\s*\w+)*)", classes)
+    names = re.findall(r"\w+", "".join(lists))
+    target = [directory / f"{name}.o" for name in names]
+    flags = [flag for flag in _cxx_flags(None, tools) if not flag.startswith("-DVM_TRACE")]
+
+    def make() -> None:
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(compile_one, names, target))
+
+    def compile_one(name: str, made: Path) -> None:
+        source = str(tools.include / f"{name}.cpp")
+        run_tool([*tools.cxx, *flags, "-c", source, "-o", str(made)], "compiling Verilator's runtime")
+
+    reuse([*flags, *names], tools.cxx, tools.include, target, make)
+    return target
+
+
+def _link(target: Path, runtime: Sequence[Path], wave: Wave | None, tools: _Tools) -> Path:
+    program = target.with_suffix("")
+    program = program.with_name(f"{program.name}.exe")
+    libraries = ["-pthread", "-latomic", *(["-lz"] if wave is not None and wave.is_fst else [])]
+    run_tool(
+        [*tools.cxx, str(target), *map(str, runtime), "-o", str(program), *libraries, "-s"],
+        "linking a kernel",
+    )
+    return program
