@@ -17,6 +17,7 @@ from .verilog_names import Names
 from .verilog_slots import Slots
 from .verilog_streams import Streams
 from .verilog_values import Values, literal
+from .watch import watch_mapped
 
 
 def emit(mapping: Mapping, folded: bool = True) -> Design:
@@ -28,7 +29,7 @@ def emit(mapping: Mapping, folded: bool = True) -> Design:
     names = new_names(mapping.dfg)
     top = names.new(mapping.dfg.name)
     text = _Module(configure(mapping), names, folded).text(top)
-    return Design(top, text, mapping.dfg, mapping.interval, mapping.length)
+    return Design(top, text, mapping.dfg, mapping.interval, mapping.length, watch_mapped(mapping))
 
 
 class _Module:

@@ -15,6 +15,7 @@ from .verilog_dataflow_firing import Firing
 from .verilog_dataflow_words import ITERATION, Words
 from .verilog_frame import Design, Signals, module, new_names
 from .verilog_values import bit_range, literal
+from .watch import WAITING, Wait, Watch
 
 _GROUP = 8
 """So many operators are asked together whether one of them fires: in a cycle, few do."""
@@ -49,7 +50,14 @@ class _Module:
         ]
         text = module(self._top, about, self._dfg, self._body())
         everything = sum(self._words.cycles) + 1
-        return Design(self._top, text, self._dfg, self._depth() + 1, everything * self._window)
+        return Design(self._top, text, self._dfg, self._depth() + 1, everything * self._window, self._watch())
+
+    def _watch(self) -> Watch:
+        """What waits: an operation whose turn has come, and that does not fire."""
+        blocking = [node.id for node in self._dfg.nodes if node.op in WAITING]
+        firing = self._firing
+        waits = (Wait(firing.wants[n], firing.fires[n], {None: n}) for n in blocking)
+        return Watch(None, "complete", tuple(waits))
 
     def _depth(self) -> int:
         """The cycles of an iteration's longest path."""

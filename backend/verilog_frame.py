@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .dfg import DFG
 from .verilog_names import Names
 from .verilog_values import literal
+from .watch import Watch
 
 _RESERVED = """
 clk rst start done ctl_write ctl_address ctl_wdata ctl_rdata fail fail_index stalled
@@ -24,7 +25,8 @@ class Design:
     {8-bit region, 24-bit offset} while the kernel is not running: region 0 live-ins, 1 live-outs,
     2 + m memory m; `s<k>_…` is stream k: tdata, tvalid, tready and `ended` or `close`; `fail` and
     `fail_index` report an assertion; `stalled` says that nothing moves until a stream does. What is under
-    way when all streams wait has come to its end after `length` + 2 * `interval` cycles.
+    way when all streams wait has come to its end after `length` + 2 * `interval` cycles. `watch` tells what
+    it waits for.
     """
 
     top: str
@@ -32,6 +34,7 @@ class Design:
     dfg: DFG
     interval: int
     length: int
+    watch: Watch | None = None
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def build(
                     options.stall_cycles,
                     _wave(options),
                     options.simulator,
+                    [design.watch for design in designs] if options.profile else None,
                 )
                 _write_layouts(designs, _wave(options), options.simulator)
             except SimulatorMissing as error:

@@ -312,6 +312,7 @@ _ALONE = {
     "-g": "-g2",
     "-W": "-Wextra",
     "--overlap": "--overlap=8",
+    "--profile": "--profile=-",
     "--time": "--time=stages",
     "--ordered-streams": "--ordered-streams=*",
     "--bubbles": "--bubbles=*",

@@ -47,6 +47,14 @@ def add_simulation(parser: argparse.ArgumentParser) -> None:
     add("--wave-from", type=_cycles, metavar="CYCLE", help="record from this cycle on")
     add("--wave-to", type=_cycles, metavar="CYCLE", help="record up to this cycle")
     add(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="FILE|DIR",
+        help="run: say at the end where cycles and time went, on standard error, in a file (=FILE.txt, .json,"
+        " .trace.json, .folded, .svg, .html), or in all of these in a directory (=DIR)",
+    )
+    add(
         "--time",
         action="append",
         default=[],
@@ -70,6 +78,10 @@ def check_simulation(parser: argparse.ArgumentParser, found: argparse.Namespace,
         parser.error(f"--wave: the name of the file must end in {' or '.join(SUFFIXES)}")
     if found.wave_to is not None and found.wave_to < (found.wave_from or 0):
         parser.error("--wave-to is before --wave-from")
+    if found.profile and (command != "run" or found.mode == "c"):
+        parser.error("--profile is about running simulated kernels: macahc run, without --mode c")
+    if "" in found.profile:
+        parser.error("the name after --profile= is empty")
     models = [model for model in found.time if model in TIMES]
     if models and not simulated:
         parser.error("--time is about simulated kernels: leave out --mode c")
@@ -88,6 +100,7 @@ def simulation(found: argparse.Namespace) -> dict[str, Any]:
         "stall_cycles": found.stall_cycles,
         "wave": None if found.wave is None else Path(found.wave),
         "wave_cycles": (found.wave_from or 0, found.wave_to),
+        "profile": tuple(found.profile),
         "lockstep": models[-1:] == ["lockstep"],
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,24 +46,36 @@ def perform(options: Options, messages: Messages) -> int:
         return 0
     if options.action == "diff-modes":
         return diff_modes(options, lambda mode, warn: _executable(options, mode, warn, messages))
-    executable = _compiled(options, messages)
-    if executable is not None:
+    made = _compiled(options, messages)
+    if made is not None:
         messages.close()
-        _become(executable, options)
+        if options.profile:
+            from .profiled import run_profiled
+
+            run_profiled(made.file, made.kernels, options)
+        _become(made.file, options)
     return 0
 
 
-def _compiled(options: Options, messages: Messages) -> int | None:
-    """Compiles; for `run`, the result is an open file of the executable."""
+@dataclass(frozen=True)
+class Made:
+    """An open file of an executable, and the kernels that it simulates."""
+
+    file: int
+    kernels: Sequence[Simulated]
+
+
+def _compiled(options: Options, messages: Messages) -> Made | None:
+    """Compiles; the result is for `run`."""
     stages = Stages(options.verbose)
     try:
         with deep_recursion(), stages.progress():
-            executable = _act(options, stages, messages)
+            made = _act(options, stages, messages)
     except RecursionError:
         raise MacahError(f"{options.source}: the program is nested too deeply", code="too-deep") from None
     if options.time:
         sys.stderr.write(stages.table())
-    return executable
+    return made
 
 
 def _executable(options: Options, mode: str, warn: bool, messages: Messages) -> int:
@@ -72,14 +84,18 @@ def _executable(options: Options, mode: str, warn: bool, messages: Messages) -> 
         quiet = replace(options.messages.warnings, quiet=True)
         options = replace(options, messages=replace(options.messages, warnings=quiet))
         messages.options = options.messages
-    executable = _compiled(replace(options, action="run", mode=mode), messages)
-    assert executable is not None
-    return executable
+    made = _compiled(replace(options, action="run", mode=mode), messages)
+    assert made is not None
+    return made.file
 
 
-def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
-    """Compiles; for `run`, the result is an open file of the executable."""
+def _act(options: Options, stages: Stages, messages: Messages) -> Made | None:
+    """Compiles; the result is for `run`."""
     _check_passes(options)
+    if options.profile:
+        from .profiled import check_targets
+
+        check_targets(options)
     if options.action == "compile" or options.output and str(options.output) != "-":
         check_output(options.output or Path("a.out"), options.source)
     with stages("read"):
@@ -115,7 +131,7 @@ def _act(options: Options, stages: Stages, messages: Messages) -> int | None:
                         options.save_report, _report(program, adpc, mapped, options, as_json=True).encode()
                     )
                 if action == "run":
-                    return os.open(built, os.O_RDONLY | os.O_CLOEXEC)
+                    return Made(os.open(built, os.O_RDONLY | os.O_CLOEXEC), simulated)
                 write_whole(options.output or Path("a.out"), built.read_bytes(), executable=True)
     return None
 

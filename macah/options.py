@@ -44,6 +44,7 @@ class Options:
     stall_cycles: int = 0  # without an element moved, after which a kernel is given up; 0: any
     wave: Path | None = None
     wave_cycles: tuple[int, int | None] = (0, None)  # the first and the last
+    profile: tuple[str, ...] = ()  # files and directories; "-" for standard error
     lockstep: bool = False  # simulated time does not pass while the host computes
     verbose: bool = False
     cpp: tuple[str, ...] = ()

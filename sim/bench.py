@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backend.dfg import DFG, StreamPort
+from backend.watch import Watch
+
+from .watching import Phase, begins, watch_declarations, watch_task
 
 BENCH = "macah_bench"
 """The name of the module."""
@@ -40,8 +43,11 @@ class Recorder(Protocol):
     def step(self) -> Iterator[str]: ...
 
 
-def bench_text(design: DesignLike, wave: Recorder | None = None) -> str:
-    """The bench of a design: each change of `go`, which the control plane makes, is one execution."""
+def bench_text(design: DesignLike, wave: Recorder | None = None, watch: Watch | None = None) -> str:
+    """The bench of a design: each change of `go`, which the control plane makes, is one execution.
+
+    With `watch`, it tells the runtime what a profile is made from.
+    """
     dfg = design.dfg
     return "\n".join(
         [
@@ -51,18 +57,22 @@ def bench_text(design: DesignLike, wave: Recorder | None = None) -> str:
             "  reg go = 0, finished = 0, again = 0, first = 1;",
             *(f"  {line}" for line in instance(design)),
             *(f"  {line}" for line in (wave.start(design) if wave else ())),
+            *(f"  {line}" for line in (watch_declarations(watch) if watch else ())),
             "  initial begin",
             "    $macah_status(stalled);",
             *(f"    {_port_task(s, stream)}" for s, stream in enumerate(dfg.streams)),
             *(f"    $macah_patience({s}, {cycles});" for s, cycles in patience(design)),
+            *([f"    {watch_task(watch)}"] if watch else []),
             "  end",
             _TASKS,
             "  always @(go) if (go != finished) begin",
+            *([f"    {begins(Phase.FILLS)}"] if watch else []),
             "    rst = 1; tick; rst = 0;",
             *(f"    {each.statement('store')}" for each in stores(dfg)),
             _RUN.format(step=" ".join(["", *(wave.step() if wave else ())])),
             "    if (!fail) begin",
             *(f"      {each.statement('fetch')}" for each in fetches(dfg)),
+            *([f"      {begins(Phase.STARTS)}"] if watch else []),
             "    end",
             "    first = 0;",
             *(["    $dumpflush;"] if wave else []),

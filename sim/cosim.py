@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.dfg import DFG
+from backend.watch import Watch
 
 from .bench import BENCH, DesignLike
 from .icarus import build_icarus
@@ -41,7 +42,7 @@ RUNTIME_SOURCES = tuple(
 """What every program needs."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
 _COSIM_SOURCES = tuple(
-    RUNTIME / name for name in ("arena.c", "launch.c", "overlap.c", "lockstep.c", "cosim.c")
+    RUNTIME / name for name in ("arena.c", "launch.c", "overlap.c", "lockstep.c", "cosim.c", "host_profile.c")
 )
 
 MAX_STREAMS = 64
@@ -77,16 +78,17 @@ def build_image(
     stall_cycles: int = 0,
     wave: Wave | None = None,
     simulator: str = "icarus",
+    watches: Sequence[Watch | None] | None = None,
 ) -> Image:
     """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing.
 
     In lock step, simulated time does not pass while the host computes. A kernel that moves no element for
-    `stall_cycles` (0: any time) ends the program. `wave` says what to record,
-    `simulator` which of SIMULATORS runs.
+    `stall_cycles` (0: any time) ends the program. `wave` says what to record, `simulator` which of SIMULATORS
+    runs, `watches` what of each design a profile is made from.
     """
     assert all(len(design.dfg.streams) <= MAX_STREAMS for design in designs)
     waves = [wave and wave.of(design.top, len(designs) > 1) for design in designs]
-    simulation = SIMULATORS[simulator](designs, directory, compiler, waves)
+    simulation = SIMULATORS[simulator](designs, directory, compiler, waves, watches or [None] * len(designs))
     source = directory / "image.c"
     source.write_text(_image_source(designs, simulation, lockstep, stall_cycles))
     return Image(_COSIM_SOURCES, (source,))

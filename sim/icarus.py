@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from backend.watch import Watch
+
 from .bench import BENCH, DesignLike, bench_text
 from .objects import reuse
 from .simulator import (
@@ -28,7 +30,11 @@ _CONTROL = Path(__file__).resolve().parent / "control.py"
 
 
 def build_icarus(
-    designs: Sequence[DesignLike], directory: Path, compiler: str, waves: Sequence[Wave | None]
+    designs: Sequence[DesignLike],
+    directory: Path,
+    compiler: str,
+    waves: Sequence[Wave | None],
+    watches: Sequence[Watch | None],
 ) -> Simulation:
     """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
     command, environment = _simulator()
@@ -39,7 +45,7 @@ def build_icarus(
     with ThreadPoolExecutor() as pool:
         shared = pool.submit(_compile_module, module, compiler)
         bases = [directory / f"kernel{k}" for k in range(len(designs))]
-        compiled = tuple(pool.map(_compile_design, designs, bases, waves))
+        compiled = tuple(pool.map(_compile_design, designs, bases, waves, watches))
         shared.result()
     with zipfile.ZipFile(control, "w") as archive:
         archive.write(_CONTROL, "macah_control.py")
@@ -54,10 +60,10 @@ def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
     run_tool([tool, "-g2005", "-s", top, "-o", str(output), *map(str, sources)], f"iverilog on {top}")
 
 
-def _compile_design(design: DesignLike, base: Path, wave: Wave | None) -> Path:
+def _compile_design(design: DesignLike, base: Path, wave: Wave | None, watch: Watch | None) -> Path:
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
     kernel.write_text(design.text)
-    bench.write_text(bench_text(design, wave))
+    bench.write_text(bench_text(design, wave, watch))
     compiled = base.with_suffix(".vvp")
     compile_verilog([kernel, bench], BENCH, compiled)
     return compiled
@@ -83,7 +89,8 @@ def _compile_module(output: Path, compiler: str) -> None:
         "-pthread",
     ]
     sources = [
-        str(RUNTIME / name) for name in ("vpi.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c")
+        str(RUNTIME / name)
+        for name in ("vpi.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c", "profile.c")
     ]
     command = shlex.split(compiler)
 

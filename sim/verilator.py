@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.watch import Watch
+
 from .bench import BENCH, DesignLike
 from .objects import compile_objects, reuse
 from .simulator import DESIGN_FD, RUNTIME, Simulation, SimulatorMissing, find_tool, run_tool
@@ -24,7 +26,7 @@ from .wave import SMALL, Wave
 
 _OLDEST = (4, 210)
 _HINT = "install one of 5.006 or newer (on Debian: apt-get install verilator)"
-_PARTS = ("harness.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c")
+_PARTS = ("harness.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c", "profile.c")
 _C_FLAGS = ("-std=gnu11", "-O2", f"-I{RUNTIME}", "-pthread")
 
 
@@ -39,13 +41,17 @@ class _Tools:
 
 
 def build_verilator(
-    designs: Sequence[DesignLike], directory: Path, compiler: str, waves: Sequence[Wave | None]
+    designs: Sequence[DesignLike],
+    directory: Path,
+    compiler: str,
+    waves: Sequence[Wave | None],
+    watches: Sequence[Watch | None],
 ) -> Simulation:
     """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
     tools = _find(compiler)
     bases = [directory / f"kernel{k}" for k in range(len(designs))]
     with ThreadPoolExecutor() as pool:
-        made = list(pool.map(_verilate, designs, bases, waves, [tools] * len(designs)))
+        made = list(pool.map(_verilate, designs, bases, waves, watches, [tools] * len(designs)))
         parts = pool.submit(_parts, directory, tools)
         objects = list(pool.map(_compile, designs, bases, waves, [tools] * len(designs)))
         # Waveforms take more of Verilator's runtime; all kernels have them, or none.
@@ -81,18 +87,18 @@ def _ask(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def _verilate(design: DesignLike, base: Path, wave: Wave | None, tools: _Tools) -> Path:
+def _verilate(design: DesignLike, base: Path, wave: Wave | None, watch: Watch | None, tools: _Tools) -> Path:
     """The directory of the C++ that Verilator makes of a design."""
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
     kernel.write_text(design.text)
-    bench.write_text(bench_text(design, wave))
+    bench.write_text(bench_text(design, wave, watch))
     command = [tools.verilator, "--cc", "--top-module", BENCH, "--prefix", PREFIX, "--Mdir", str(base)]
     command += ["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
     if wave is not None:
         form = "--trace-fst" if wave.is_fst else "--trace"
         command += [form, "--trace-max-array", str(SMALL), "--trace-max-width", "64"]
     run_tool([*command, str(bench), str(kernel)], f"verilator on {design.top}")
-    base.with_suffix(".cpp").write_text(glue_text(design, base, wave))
+    base.with_suffix(".cpp").write_text(glue_text(design, base, wave, watch))
     return base
 
 

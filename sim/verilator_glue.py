@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from backend.watch import Watch
+
 from .bench import BENCH, DesignLike, Pin, Transfer, fetches, instance, patience, pins, stores
+from .watching import watch_names, watch_outputs
 from .wave import Wave
 
 PREFIX = "Vdesign"
@@ -20,25 +23,29 @@ _CYCLE = Pin("cycle", 32, True)
 """Of the bench, for waveforms."""
 
 
-def bench_text(design: DesignLike, wave: Wave | None) -> str:
+def bench_text(design: DesignLike, wave: Wave | None, watch: Watch | None) -> str:
     """The bench: the design, whose ports are the bench's own, under the names that it has on Icarus."""
     ports = [
         f"{'input' if p.enters else 'output'} [{p.bits - 1}:0] {p.name}" for p in _bench_pins(design, wave)
     ]
+    if watch is not None:
+        waits, *others = watch_names(watch)
+        ports += [f"output [31:0] {name}" for name in (*waits, *others)]
     head = f"`timescale 1ns/1ns\nmodule {BENCH} (\n  " + ",\n  ".join(ports) + "\n);"
-    return "\n".join([head, *(f"  {line}" for line in instance(design)), "endmodule\n"])
+    shown = watch_outputs(watch) if watch is not None else ()
+    return "\n".join([head, *(f"  {line}" for line in (*instance(design), *shown)), "endmodule\n"])
 
 
 def _bench_pins(design: DesignLike, wave: Wave | None) -> list[Pin]:
     return [*pins(design.dfg), *([_CYCLE] if wave is not None else [])]
 
 
-def glue_text(design: DesignLike, made: Path, wave: Wave | None) -> str:
+def glue_text(design: DesignLike, made: Path, wave: Wave | None, watch: Watch | None) -> str:
     """C++ that shows the harness a design, of which Verilator has made C++ in the directory `made`."""
-    return "\n".join(_glue(design, made, wave)) + "\n"
+    return "\n".join(_glue(design, made, wave, watch)) + "\n"
 
 
-def _glue(design: DesignLike, made: Path, wave: Wave | None) -> Iterator[str]:
+def _glue(design: DesignLike, made: Path, wave: Wave | None, watch: Watch | None) -> Iterator[str]:
     dfg = design.dfg
     for source in sorted(made.glob(f"{PREFIX}*.cpp")):
         yield f'#include "{source}"'
@@ -64,6 +71,8 @@ def _glue(design: DesignLike, made: Path, wave: Wave | None) -> Iterator[str]:
     for field, table, many in _TABLES:
         yield f"  design.{field} = {table};"
         yield f"  design.{many} = sizeof {table} / sizeof *{table} - 1;"
+    if watch is not None:
+        yield from _watching(watch)
     yield "  return &design;"
     yield "}"
     yield "void settle(void) { model->eval(); }"
@@ -72,6 +81,16 @@ def _glue(design: DesignLike, made: Path, wave: Wave | None) -> Iterator[str]:
 
 
 _TABLES = (("stream", "streams", "streams"), ("store", "stores", "stores"), ("fetch", "fetches", "fetches"))
+
+
+def _watching(watch: Watch) -> Iterator[str]:
+    """Statements that show what a profile is made from."""
+    waits, slot, complete = watch_names(watch)
+    yield f"  static void *waits[] = {{{''.join(f'&model->{name}, ' for name in waits)}nullptr}};"
+    yield f"  design.waits = {len(waits)};"
+    yield "  design.wait = waits;"
+    yield f"  design.slot = &model->{slot};"
+    yield f"  design.complete = &model->{complete};"
 
 
 def _stream_tables(design: DesignLike) -> Iterator[str]:

@@ -42,6 +42,7 @@ static void check_port(unsigned i) {
 
 void begin_execution(void) {
   execution->cycles = execution->stalls = 0;
+  profile_run();
   begin_naps(eager);
   for (unsigned i = 0; i < port_count; i++) {
     struct port *p = &ports[i];
@@ -74,6 +75,7 @@ void attach(void) {
   if (macah_arena == MAP_FAILED) macah_die("cannot map the streams: %s", strerror(errno));
   munmap(head, sizeof *head);
   execution = (struct macah_execution *)((char *)macah_arena + strtoull(offset, NULL, 10));
+  attach_profile();
   pthread_t watchdog;
   if (pthread_create(&watchdog, NULL, keep_watch, NULL)) macah_die("cannot start the watchdog");
 }

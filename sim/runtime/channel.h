@@ -39,6 +39,7 @@ struct macah_arena {
   uint32_t simulators;
   struct macah_clock clock;
   struct macah_bell simulator[MACAH_BELLS];
+  uint64_t profile; /* profile.h; or 0 */
 };
 
 extern struct macah_arena *macah_arena;

@@ -59,6 +59,8 @@ static struct macah_simulator *new_simulator(const struct macah_kernel *kernel) 
   simulator->execution->host = (uint32_t)getpid();
   simulator->execution->patience = macah_stall_cycles;
   simulator->execution->ordinal = macah_add(&pools[kernel - macah_kernels].simulators, 1);
+  uint32_t number = (uint32_t)(kernel - macah_kernels);
+  simulator->execution->profile = macah_profile_simulator(number, simulator->execution->ordinal);
   macah_launch(simulator, kernel);
   return simulator;
 }

@@ -44,6 +44,7 @@ struct macah_execution {
   uint64_t given_up;        /* it did */
   uint64_t asleep, waiting; /* see host.h: macah_entered */
   uint64_t stream[64]; /* offsets in the arena */
+  uint64_t profile;    /* of the simulator (profile.h), or 0 */
   uint32_t number;     /* which tells the bell that it sleeps on */
   uint32_t host;       /* process that must be alive */
   uint32_t ordinal;    /* among the simulators of its kernel */
@@ -66,6 +67,10 @@ struct macah_simulator {
 };
 
 extern int macah_arena_fd;
+extern int macah_arena_is_given; /* by who started the program, and reads it afterwards */
+
+/* host_profile.c: a simulator's place for its profile, or 0. */
+uint64_t macah_profile_simulator(uint32_t kernel, uint32_t ordinal);
 
 /* lockstep.c: around each execution, and in the child after fork(). */
 extern const int macah_lockstep; /* of the image */

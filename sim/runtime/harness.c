@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "ports.h"
+#include "profile.h"
 
 static const struct design *design;
 
@@ -49,6 +50,7 @@ static void add_ports(void) {
 /* What the design drives. */
 static void look_at_pins(void) {
   design_is_stalled = *design->stalled;
+  if (design->complete) iteration_ends = (int)*design->complete;
   for (unsigned s = 0; s < port_count; s++) {
     const struct stream_pins *pins = &design->stream[s];
     ports[s].wanted = *(pins->sends ? pins->valid : pins->ready);
@@ -61,6 +63,7 @@ static void fill(const struct transfer *t) {
   for (uint32_t k = 0; k < t->count; k++) {
     *design->ctl_wdata = execution->words[t->index + k];
     *design->ctl_address = t->address + k;
+    profile_word();
     tick();
   }
   *design->ctl_write = 0;
@@ -71,6 +74,7 @@ static void fetch(const struct transfer *t) {
     *design->ctl_address = t->address + k;
     settle_and_record();
     execution->words[t->index + k] = *design->ctl_rdata;
+    profile_word();
   }
 }
 
@@ -95,6 +99,7 @@ static void cycle(void) {
 }
 
 static void execute(int first) {
+  profile_phase(MACAH_FILLS);
   pulse(design->rst);
   for (unsigned k = 0; k < design->stores; k++)
     if (first || !design->store[k].once) fill(&design->store[k]);
@@ -103,7 +108,9 @@ static void execute(int first) {
   while (!*design->done && !*design->fail) cycle();
   settle_and_record();
   tell_all();
+  profile_end();
   for (unsigned k = 0; k < design->fetches && !*design->fail; k++) fetch(&design->fetch[k]);
+  if (!*design->fail) profile_phase(MACAH_STARTS);
   flush_wave();
 }
 
@@ -133,6 +140,7 @@ int main(void) {
   if (!execution) macah_die("this is a part of a program, which starts it");
   design = create_design();
   begin_wave(execution->ordinal);
+  if (design->waits) profile_watch(design->slot, design->wait, design->waits);
   add_ports();
   for (int first = 1; request(); first = 0) {
     execute(first);

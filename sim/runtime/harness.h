@@ -37,6 +37,10 @@ struct design {
   unsigned streams, stores, fetches;
   const struct stream_pins *stream;
   const struct transfer *store, *fetch;
+  /* For a profile (ports.h), or null. */
+  uint32_t *slot, *complete;
+  void **wait;
+  unsigned waits;
 };
 
 /* Of the design. `begin_wave` gets the number of simulators that its kernel had before; `record` is called when

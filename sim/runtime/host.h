@@ -80,6 +80,8 @@ enum { MACAH_LOOK = 150000000 };
 void macah_begin_wait(enum macah_kind, macah_stream *, struct macah_place);
 void macah_end_wait(void);
 void macah_look_for_deadlock(void);
+/* Called inside the two, if not null: macah_me says what is waited for. */
+extern void (*macah_wait_begins)(void), (*macah_wait_ends)(void);
 int macah_must_wait(enum macah_kind, const macah_stream *);
 /* Whether a port of a kernel that its simulator waits for cannot be served. */
 int macah_port_waits(const struct macah_entered *, unsigned port);

@@ -100,6 +100,17 @@ static int anyone_waiting(void) {
   return 0;
 }
 
+static void go_to_sleep(enum nap kind) {
+  if (kind == STALL_NAP) {
+    sleep_for(NULL);
+    return;
+  }
+  unsigned doublings = fruitless - EAGER_POLLS;
+  long length = doublings > 5 ? LONGEST_NAP : (long)SHORTEST_NAP << doublings;
+  struct timespec time = {0, length < LONGEST_NAP ? length : LONGEST_NAP};
+  sleep_for(&time);
+}
+
 void take_nap(void) {
   enum nap kind = nap;
   nap = NO_NAP;
@@ -109,12 +120,7 @@ void take_nap(void) {
   if (!anyone_waiting()) return;
   for (int spins = 0; spins < WATCH_SPINS; spins++)
     if (any_change()) return;
-  if (kind == STALL_NAP) {
-    sleep_for(NULL);
-    return;
-  }
-  unsigned doublings = fruitless - EAGER_POLLS;
-  long length = doublings > 5 ? LONGEST_NAP : (long)SHORTEST_NAP << doublings;
-  struct timespec time = {0, length < LONGEST_NAP ? length : LONGEST_NAP};
-  sleep_for(&time);
+  profile_sleep(1);
+  go_to_sleep(kind);
+  profile_sleep(0);
 }

@@ -153,6 +153,7 @@ int commit(void) {
     execution->stalls++;
   else
     execution->cycles++;
+  profile_cycle();
   keep_patience(moving);
   note_cycle(moving, &found);
   return 1;

@@ -69,4 +69,20 @@ void take_nap(void);
 void await_tick(int moved, int asleep);
 void await_shown(void);
 
+/* profile.c: does nothing unless the host wants a profile. Once: finds its place, and the signals of what may wait and
+ * of the slot, or null, which it keeps. */
+extern int iteration_ends; /* kept up to date where a design tells */
+void attach_profile(void);
+void profile_watch(void *slot_signal, void **waiting, unsigned count);
+/* What begins (profile.h: enum macah_phase); a word of it; the run, and its end. */
+void profile_phase(unsigned phase);
+void profile_word(void);
+void profile_run(void);
+void profile_end(void);
+/* Around sleeping. */
+void profile_sleep(int begins);
+/* After each cycle; after each iteration of loops whose bodies are counted. */
+void profile_cycle(void);
+void profile_turn(void **counts, unsigned loops);
+
 #endif

@@ -13,6 +13,8 @@
  *   $macah_end                      after an execution
  *   $macah_commit(again)            makes the transfers of the coming clock edge; again := 1 if another party was
  *                                   faster, and the design must see new values first
+ *   $macah_watch(slot, complete, {waiting}...), $macah_phase(number), $macah_turn({count}...)
+ *                                   for profiles (ports.h)
  *
  * An element is taken from its stream or promised a place with its first word, in the cycle of that word's handshake.
  */
@@ -122,6 +124,7 @@ static PLI_INT32 do_begin(PLI_BYTE8 *data) {
 
 static PLI_INT32 do_end(PLI_BYTE8 *data) {
   (void)data;
+  profile_end();
   tell_all();
   return 0;
 }
@@ -130,6 +133,7 @@ static PLI_INT32 do_word_in(PLI_BYTE8 *data) {
   (void)data;
   vpiHandle *a = arguments();
   put(a[1], execution->words[get(a[0])]);
+  profile_word();
   return 0;
 }
 
@@ -137,6 +141,7 @@ static PLI_INT32 do_word_out(PLI_BYTE8 *data) {
   (void)data;
   vpiHandle *a = arguments();
   execution->words[get(a[0])] = get(a[1]);
+  profile_word();
   return 0;
 }
 
@@ -164,6 +169,38 @@ static PLI_INT32 do_commit(PLI_BYTE8 *data) {
   return 0;
 }
 
+/* A constant stands for no signal. */
+static void *signal_of(vpiHandle argument) { return vpi_get(vpiType, argument) == vpiConstant ? NULL : argument; }
+
+static PLI_INT32 do_watch(PLI_BYTE8 *data) {
+  (void)data;
+  unsigned count;
+  vpiHandle *a = arguments_of(&count);
+  if (signal_of(a[1])) follow(a[1], &iteration_ends);
+  profile_watch(signal_of(a[0]), (void **)(a + 2), count - 2);
+  return 0;
+}
+
+static PLI_INT32 do_phase(PLI_BYTE8 *data) {
+  (void)data;
+  profile_phase(get(arguments()[0]));
+  return 0;
+}
+
+static unsigned loops; /* the arguments of the one call of $macah_turn */
+
+static PLI_INT32 keep_counts(PLI_BYTE8 *data) {
+  (void)data;
+  vpi_put_userdata(vpi_handle(vpiSysTfCall, NULL), arguments_of(&loops));
+  return 0;
+}
+
+static PLI_INT32 do_turn(PLI_BYTE8 *data) {
+  (void)data;
+  profile_turn((void **)arguments(), loops);
+  return 0;
+}
+
 static void add_task(const char *name, PLI_INT32 (*call)(PLI_BYTE8 *), PLI_INT32 (*compile)(PLI_BYTE8 *)) {
   s_vpi_systf_data task = {.type = vpiSysTask, .tfname = name, .calltf = call, .compiletf = compile};
   vpi_register_systf(&task);
@@ -180,6 +217,9 @@ static void add_tasks(void) {
   add_task("$macah_word_out", do_word_out, keep_arguments);
   add_task("$macah_drive", do_drive, NULL);
   add_task("$macah_commit", do_commit, keep_arguments);
+  add_task("$macah_watch", do_watch, NULL);
+  add_task("$macah_phase", do_phase, keep_arguments);
+  add_task("$macah_turn", do_turn, keep_counts);
   attach();
 }
 

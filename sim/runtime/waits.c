@@ -16,15 +16,21 @@ static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t waits;
 static uint64_t last_look, last_time; /* what was seen then; 0 if not all were asleep */
 
+void (*macah_wait_begins)(void), (*macah_wait_ends)(void);
+
 void macah_begin_wait(enum macah_kind kind, macah_stream *s, struct macah_place place) {
   macah_my_number();
   macah_me.kind = kind;
   macah_me.stream = s;
   macah_me.place = place;
+  if (macah_wait_begins) macah_wait_begins();
   macah_store(&macah_me.wait, macah_add(&waits, 1) + 1);
 }
 
-void macah_end_wait(void) { macah_store(&macah_me.wait, 0); }
+void macah_end_wait(void) {
+  macah_store(&macah_me.wait, 0);
+  if (macah_wait_ends) macah_wait_ends();
+}
 
 int macah_must_wait(enum macah_kind kind, const macah_stream *s) {
   if (macah_load(&s->magic) != MACAH_LIVE) return 0;

@@ -1,0 +1,45 @@
+"""Where a design shows what it waits for: what a simulation looks at to account for each cycle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .mapping import Mapping
+
+WAITING = ("recv", "send")
+"""The operations that wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An operation waits while the signal `on` is 1 and `unless`, if there is one, is not.
+
+    `nodes` says which operation: a node for each slot that has one, or one for all slots, under None.
+    """
+
+    on: str
+    unless: str | None
+    nodes: dict[int | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Names of a design's own signals: the register of the slot, and what is 1 when an iteration is complete.
+
+    Where an iteration starts every interval, the cycles say how many there were, and `complete` is None.
+    """
+
+    slot: str | None
+    complete: str | None
+    waits: tuple[Wait, ...]
+
+
+def watch_mapped(mapping: Mapping) -> Watch:
+    """Of a mapped design: each stream's port says that it stalls, the slot says for which operation."""
+    nodes: dict[int, dict[int | None, int]] = {}
+    for node in mapping.dfg.nodes:
+        if node.stream is not None and node.op in WAITING:
+            slot = mapping.placement.schedule.start[node.id] % mapping.interval
+            nodes.setdefault(node.stream, {})[slot] = node.id
+    waits = tuple(Wait(f"s{stream}_stall", None, nodes[stream]) for stream in sorted(nodes))
+    return Watch("slot" if mapping.interval > 1 else None, None, waits)

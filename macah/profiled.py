@@ -1,0 +1,116 @@
+"""`run --profile`: runs the program, and writes what it has left of a profile, however it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from sim.profile import KernelAbout, Profile, make_profile
+from sim.profile_flame import flame_folded, flame_svg
+from sim.profile_json import profile_json
+from sim.profile_memory import read_memory
+from sim.profile_page import profile_page
+from sim.profile_text import profile_text
+from sim.profile_trace import trace_json
+from sim.supervise import end_as, run_child
+
+from .compile import Simulated
+from .diagnostic import MacahError
+from .options import Options
+from .toolchain import check_output, write_whole
+
+TERMINAL = "-"
+"""Stands for the table on standard error."""
+
+_FORMS: dict[str, Callable[[Profile], str]] = {
+    ".txt": profile_text,
+    ".trace.json": trace_json,
+    ".json": profile_json,
+    ".folded": flame_folded,
+    ".svg": flame_svg,
+    ".html": profile_page,
+}
+_IN_DIRECTORY = (
+    "profile.txt",
+    "profile.json",
+    "profile.trace.json",
+    "flame.folded",
+    "flame.svg",
+    "profile.html",
+)
+
+
+def _form(path: Path) -> Callable[[Profile], str] | None:
+    """What is written to a file of that name; None for a directory."""
+    return next((form for suffix, form in _FORMS.items() if path.name.endswith(suffix)), None)
+
+
+def check_targets(options: Options) -> None:
+    """Refuses, before the work, what could not be written. Errors: MacahError."""
+    for name in options.profile:
+        if name == TERMINAL:
+            continue
+        path = Path(name)
+        if _form(path) is not None and not path.is_dir():
+            check_output(path, options.source)
+        elif path.exists() and not path.is_dir():
+            hint = f"what a file has is told by the end of its name: {' '.join(_FORMS)}"
+            raise MacahError(f"--profile: '{path}' is not a directory", hint=hint, code="cannot-write")
+        else:
+            if not path.parent.is_dir():
+                problem = f"cannot write '{path}': there is no directory '{path.parent}'"
+                raise MacahError(problem, code="cannot-write")
+            path.mkdir(exist_ok=True)
+            for part in _IN_DIRECTORY:
+                check_output(path / part, options.source)
+
+
+def run_profiled(executable: int, kernels: Sequence[Simulated], options: Options) -> NoReturn:
+    """Runs an open file of the program, writes its profile, and ends as it ended. Errors: OSError."""
+    memory = os.memfd_create("macah-profile")
+    os.set_inheritable(memory, True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    name = str(options.source.with_suffix(""))
+    environment = {**os.environ, "MACAH_PROFILE": str(memory)}
+    status = run_child(executable, [name, *options.arguments], environment)
+    ended = time.monotonic_ns()
+    found = read_memory(memory)
+    if found is None:
+        sys.stderr.write("macahc: there is no profile: the program ended before it began\n")
+        sys.stderr.flush()
+        end_as(status)
+    window = options.window if options.mode == "dataflow" else 0
+    about = [KernelAbout(kernel.site.where, kernel.design, window) for kernel in kernels]
+    by = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
+    code = 0 if by else os.waitstatus_to_exitcode(status)
+    profile = make_profile(str(options.source), options.mode, about, found, ended, code, by)
+    for target in options.profile:
+        _write(target, profile)
+    end_as(status)
+
+
+def _write(target: str, profile: Profile) -> None:
+    if target == TERMINAL:
+        sys.stderr.write(profile_text(profile))
+        sys.stderr.flush()
+        return
+    path = Path(target)
+    form = _form(path)
+    if form is not None and not path.is_dir():
+        write_whole(path, _bytes(form(profile)))
+        return
+    for part in _IN_DIRECTORY:
+        form = _form(Path(part))
+        assert form is not None
+        write_whole(path / part, _bytes(form(profile)))
+
+
+def _bytes(text: str) -> bytes:
+    """Names of files may hold bytes that are no text."""
+    return text.encode(errors="surrogateescape")
