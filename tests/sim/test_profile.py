@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,12 +96,13 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
 class Run:
     """A profiled run with all that it wrote."""
 
-    def __init__(self, directory: Path, mode: str) -> None:
+    def __init__(self, directory: Path, mode: str, simulator: str) -> None:
         # What HTML, XML and stacks give a meaning to.
         self.source = directory / 'a <b> & "c";d.macah'
         self.source.write_text(PROGRAM)
         self.directory = directory / "made"
-        words = ("--mode", mode, "--profile", f"--profile={self.directory}", "--no-bubbles", self.source)
+        how = ("--mode", mode, "--simulator", simulator, "--no-bubbles")
+        words = (*how, "--profile", f"--profile={self.directory}", self.source)
         self.done = run(*words, MACAH_STATS="1", MACAH_TIME="free")
         assert self.done.returncode == 3, self.done.stderr
         self.found = json.loads(self.text("profile.json"))
@@ -110,9 +112,23 @@ class Run:
         return (self.directory / name).read_text()
 
 
-@pytest.fixture(scope="module", params=["mapped", "dataflow"])
+VERILATOR = (
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed"),
+)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("mapped", "icarus"),
+        ("dataflow", "icarus"),
+        pytest.param(("mapped", "verilator"), marks=VERILATOR),
+        pytest.param(("dataflow", "verilator"), marks=VERILATOR),
+    ],
+)
 def profiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(tmp_path_factory.mktemp("profile"), request.param)
+    return Run(tmp_path_factory.mktemp("profile"), *request.param)
 
 
 def test_every_cycle_is_accounted_for(profiled: Run) -> None:
