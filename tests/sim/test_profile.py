@@ -103,7 +103,7 @@ class Run:
         self.directory = directory / "made"
         how = ("--mode", mode, "--simulator", simulator, "--no-bubbles")
         words = (*how, "--profile", f"--profile={self.directory}", self.source)
-        self.done = run(*words, MACAH_STATS="1", MACAH_TIME="free")
+        self.done = run(*words, MACAH_STATS="1", MACAH_TIME="lockstep")
         assert self.done.returncode == 3, self.done.stderr
         self.found = json.loads(self.text("profile.json"))
         self.kernels = {kernel["name"]: kernel for kernel in self.found["kernels"]}
@@ -161,17 +161,18 @@ def test_stalls_are_put_to_the_stream_and_line_that_waited(profiled: Run) -> Non
     assert (stream["name"], stream["direction"], stream["waits_while"]) == ("to", "out", "full")
     assert stream["words"] == 20 and stream["stalled"] == full["cycles"]["stalled"] > 0
     assert [line["line"] for line in full["lines"]] == [line_of("to <! i;")]
-    assert stream["seconds_stalled"] > 0.015
+    assert stream["seconds_stalled"] > 0
     (stream,) = empty["streams"]
     assert (stream["direction"], stream["waits_while"], stream["words"]) == ("in", "empty", 20)
     by_line: Counter[int] = Counter()
     for stall in empty["stalls"]:
         (waiting,) = stall["waiting"]
-        by_line[waiting["line"]] += stall["seconds"]
+        by_line[waiting["line"]] += stall["cycles"]
+        assert stall["seconds"] > 0
     first, second = line_of("x <? pairs;"), line_of("y <? pairs;")
     assert set(by_line) <= {first, second}
-    # Ten waits of 2 ms for the second of a pair; the first is sent right after it.
-    assert by_line[second] > 0.018 and by_line[second] > 2 * by_line[first]
+    # Time passes while the host sleeps between the two of a pair, and not while it sends the next pair.
+    assert by_line[second] > 5 > by_line[first]
 
 
 def test_entries_threads_and_transfers_add_up(profiled: Run) -> None:
@@ -315,7 +316,7 @@ def test_a_profile_is_written_however_the_program_ends(
     assert kernel["streams"][0]["words"] == 2 and kernel["iterations"]["complete"] == 2
     (stall,) = kernel["stalls"]
     assert stall["waiting"][0]["line"] == line_of("x <? in;", ENDING)
-    assert stall["seconds"] > 0.09 and kernel["seconds"]["host"] > 0.09
+    assert 0 < stall["seconds"] < kernel["seconds"]["host"]
 
 
 def test_what_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
