@@ -40,10 +40,13 @@ class _Walk:
     silent: int = 0
 
     def body(self, body: Body, state: State | None) -> State | None:
+        received = {(word, s.where) for s in body if isinstance(s, ir.Receive) for word in s.targets}
         for stmt in body:
             if state is None:
                 return None
-            state = self.statement(stmt, state)
+            # A receive keeps what an element held before if the stream has ended, which nobody means.
+            if not (isinstance(stmt, ir.Assign) and (stmt.variable, stmt.where) in received):
+                state = self.statement(stmt, state)
         return state
 
     def statement(self, stmt: Stmt, state: State) -> State | None:
