@@ -9,39 +9,37 @@ from arch.ops import verilog_function
 
 from .configuration import Configuration, configure
 from .mapping import Mapping
-from .verilog_fabric import FabricValues
 from .verilog_folded import FoldedValues
 from .verilog_frame import Design as Design
 from .verilog_frame import Signals, module, new_names
 from .verilog_names import Names
 from .verilog_slots import Slots
 from .verilog_streams import Streams
-from .verilog_values import Values, literal
+from .verilog_values import literal
 from .watch import watch_mapped
 
 
-def emit(mapping: Mapping, folded: bool = True) -> Design:
-    """The design that carries out `mapping`.
+def emit(mapping: Mapping) -> Design:
+    """The design that carries out `mapping`, and nothing else: the form to simulate and to synthesise.
 
-    Folded, each value has a register of its own, named after its variable: the form to simulate and to
-    synthesise. Otherwise the registers are those of the fabric. Both behave the same, cycle for cycle.
+    Each value has a register of its own, named after its variable. It behaves, cycle for cycle, as the fabric
+    loaded with the mapping's configuration does (`verilog_fabric`).
     """
     names = new_names(mapping.dfg)
     top = names.new(mapping.dfg.name)
-    text = _Module(configure(mapping), names, folded).text(top)
+    text = _Module(configure(mapping), names).text(top)
     return Design(top, text, mapping.dfg, mapping.interval, mapping.length, watch_mapped(mapping))
 
 
 class _Module:
     """The frame around slots and stream ports."""
 
-    def __init__(self, configuration: Configuration, names: Names, folded: bool) -> None:
+    def __init__(self, configuration: Configuration, names: Names) -> None:
         self._configuration = configuration
         self._dfg = configuration.dfg
         self._interval = configuration.interval
         self._signals = Signals.name(configuration.dfg, names)
-        form = FoldedValues if folded else FabricValues
-        self._values: Values = form(configuration, names, self._signals.live_ins)
+        self._values = FoldedValues(configuration, names, self._signals.live_ins)
         self._streams = Streams(configuration, self._values)
         self._slots = Slots(configuration, self._signals, self._values, self._streams)
 

@@ -1,107 +1,294 @@
-"""The fabric's own form: its registers and pipelines, by their names, each selecting slot by slot.
+"""Fabric -> Verilog of the accelerator itself, which does what its configuration memories are loaded with.
 
-It does what the accelerator does, register for register: for looking at, and to hold the folded form against.
+One module for each shape of tile, and one around them: memories, the controller of the loop, the word port.
 """
 
 from __future__ import annotations
 
-from arch.fabric import Kind
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from .configuration import Configuration, Issue, Selected
+from arch.fabric import Fabric, MemoryBank
+
+from .bitstream import bitstream
+from .mapping import Mapping
+from .rows import CONFIGURATION, DRAIN_BITS, MEMORIES, STAGE_BITS, NoHardware, Rows
+from .verilog_frame import FabricDesign
 from .verilog_names import Names
-from .verilog_values import Value, Values, Write
+from .verilog_tile import TileText
+from .verilog_unit import UnitText
+from .verilog_values import bit_range, literal
+from .watch import watch_loaded
 
 
-class FabricValues(Values):
-    """A register for each of the fabric's that is used."""
+@dataclass(frozen=True)
+class Hardware:
+    """A fabric as Verilog: the module `top`, and its ports for streams.
 
-    def __init__(self, configuration: Configuration, names: Names, live_ins: tuple[str, ...]) -> None:
-        super().__init__(configuration, live_ins)
-        self._fabric = configuration.mapping.fabric
-        self._read_values = self._ages()
-        nodes = configuration.dfg.nodes
-        self._names = {
-            resource.id: names.new(resource.name)
-            for resource in self._fabric.resources
-            if resource.kind is Kind.REGISTER and set(configuration.selects[resource.id]) != {None}
-        }
-        self._now = {
-            value: names.new(f"{nodes[value[0]].op}_{value[0]}_now")
-            for value, ages in sorted(self._read_values.items())
-            if 0 in ages
-        }
-        self._pipeline: dict[tuple[int, int], str] = {}
-        for slot in range(configuration.interval):
-            for issue in configuration.slot(slot):
-                for output, result in enumerate(self._results(issue)):
-                    if self.is_read(issue.node, output):
-                        self._name_pipeline(result, issue.latency - 1, names)
+    By unit, `units` has names, and `waits` the signals of those that wait for streams.
+    """
 
-    def _name_pipeline(self, result: int, length: int, names: Names) -> None:
-        if length and self._fabric.resources[result].kind is Kind.REGISTER:
-            # The last stage is the register that the operation ends in.
-            if result not in self._names:
-                self._names[result] = names.new(self._fabric.resources[result].name)
-            self._pipeline[result, 0] = self._names[result]
-        for left in range(length):
-            if (result, left) not in self._pipeline:
-                self._pipeline[result, left] = names.new(f"{self._fabric.resources[result].name}_{left}")
+    rows: Rows
+    top: str
+    text: str
+    pins: tuple[tuple[str, bool], ...]
+    units: tuple[str, ...]
+    waits: dict[int, str]
 
-    def _results(self, issue: Issue) -> tuple[int, ...]:
-        unit = self._configuration.mapping.placement.unit[issue.node]
-        return self._fabric.units[unit].results[issue.op]
+    def load(self, mapping: Mapping) -> FabricDesign:
+        """With what it is loaded with to carry out a mapping. Errors: NoHardware."""
+        access = bitstream(mapping, self.rows, self._ports(mapping))
+        watch = watch_loaded(mapping, self.waits)
+        dfg, interval = mapping.dfg, mapping.interval
+        return FabricDesign(self.top, self.text, dfg, interval, mapping.length, watch, access, self.pins)
 
-    def declarations(self) -> list[str]:
-        names = dict.fromkeys((*self._names.values(), *self._pipeline.values()))
-        return [f"reg [{self._width - 1}:0] {name};" for name in names]
+    def _ports(self, mapping: Mapping) -> tuple[str, ...]:
+        """What the signals of each stream begin with; without an operation, those of a free port."""
+        nodes, unit = mapping.dfg.nodes, mapping.placement.unit
+        used = {n.stream: self.units[unit[n.id]] for n in nodes if n.stream is not None}
+        free = [pin for pin in self.pins if pin[0].rpartition("_")[0] not in used.values()]
+        ports = []
+        for s, stream in enumerate(mapping.dfg.streams):
+            if s in used:
+                ports.append(f"{used[s]}_{'out' if stream.sends else 'in'}")
+                continue
+            pin = next((pin for pin in free if pin[1] == stream.sends), None)
+            if pin is None:
+                raise NoHardware(f"it has no port left for stream '{stream.name}'")
+            free.remove(pin)
+            ports.append(pin[0])
+        return tuple(ports)
 
-    def immediate(self) -> list[tuple[Value, str]]:
-        return list(self._now.items())
 
-    def is_read(self, node: int, output: int) -> bool:
-        return (node, output) in self._read_values
+def hardware(fabric: Fabric) -> Hardware:
+    """The Verilog of a fabric. Errors: NoHardware."""
+    rows = Rows(fabric)
+    rows.check()
+    return _Fabric(rows, Names().new(fabric.name)).hardware()
 
-    def writes(self, issue: Issue, output: int, expression: str) -> list[Write]:
-        """The unit's pipeline, `left` counting the cycles to the result, and the registers that take that."""
-        interval = self._configuration.interval
-        start = self._configuration.mapping.placement.schedule.start[issue.node]
-        result = self._results(issue)[output]
-        word = self._now.get((issue.node, output), expression)
-        found = []
-        for left in reversed(range(issue.latency - 1)):
-            found.append(((start + issue.latency - 2 - left) % interval, self._pipeline[result, left], word))
-            word = self._pipeline[result, left]
-        slot = (start + issue.latency - 1) % interval
-        if result in self._names:
-            return found  # `moves` takes it from there
-        for register, name in self._names.items():
-            source = self._configuration.selects[register][slot]
-            if source is not None and self._through(source, slot) == result:
-                found.append((slot, name, word))
-        return found
 
-    def _through(self, resource: int, slot: int) -> int:
-        """The register or result whose word a resource carries in `slot`: itself, unless it is a wire."""
-        while self._fabric.resources[resource].kind is Kind.WIRE:
-            source = self._configuration.selects[resource][slot]
-            assert source is not None
-            resource = source
-        return resource
+class _Fabric:
+    """Tiles, and what is around them."""
 
-    def moves(self) -> list[Write]:
-        found = []
-        for register, name in self._names.items():
-            for slot, source in enumerate(self._configuration.selects[register]):
-                if source is None:
-                    continue
-                before = self._through(source, slot)
-                if before != register and before in self._names:
-                    found.append((slot, name, self._names[before]))
-        return found
+    def __init__(self, rows: Rows, top: str) -> None:
+        self.rows, self.top, self.fabric = rows, top, rows.fabric
+        outputs: list[list[int]] = [[] for _ in self.fabric.tiles]
+        for resource in self.fabric.resources:
+            if any(self.fabric.resources[sink].tile != resource.tile for sink in self._readers(resource.id)):
+                outputs[resource.tile].append(resource.id)
+        self.tiles = [TileText(rows, tile.id, outputs[tile.id]) for tile in self.fabric.tiles]
+        self.units: dict[int, tuple[str, UnitText]] = {}
+        for tile in self.tiles:
+            for unit in tile.units:
+                self.units[unit.unit.id] = self.signal(tile, unit.name), unit
 
-    def _read(self, source: Selected, slot: int, bits: int) -> str:
-        resource = self._through(source.resource, slot)
-        if resource in self._names:
-            return self.low(self._names[resource], bits)
-        value, age = self._age(source, slot)
-        return self.low(self._now[value] if age == 0 else self._pipeline[resource, 0], bits)
+    def _readers(self, resource: int) -> Iterator[int]:
+        """What selects a resource in hardware."""
+        for sink in self.fabric.sinks[resource]:
+            if sink in self.rows.rows[self.fabric.resources[sink].tile].selects:
+                yield sink
+
+    def signal(self, tile: TileText, name: str) -> str:
+        """What a tile's signal is called outside of it."""
+        place = self.fabric.tiles[tile.tile]
+        return f"r{place.row}c{place.column}_{name}"
+
+    def having(self, what: str) -> list[str]:
+        """The names of the units that have a port of this name."""
+        return [
+            name
+            for name, unit in self.units.values()
+            if any(pin.name == f"{unit.name}_{what}" for pin in unit.pins())
+        ]
+
+    def hardware(self) -> Hardware:
+        modules: dict[str, str] = {}
+        instances: list[str] = []
+        for tile in self.tiles:
+            body = tile.text("")
+            module = modules.setdefault(body, f"{self.top}_tile_{len(modules)}")
+            instances += self._instance(tile, module)
+        texts = [tile_text.replace("module  (", f"module {name} (", 1) for tile_text, name in modules.items()]
+        body_lines = [*self._declarations(), *instances, *self._streams()]
+        for bank in self.fabric.memories:
+            body_lines += self._bank(bank)
+        body_lines += [*self._reads(), *self._failures(), *self._controller()]
+        top = [
+            f"// The accelerator {self.fabric.name}, of up to {self.fabric.max_interval} slots.",
+            "// It may have no use for some bits of what all tiles and units are given.",
+            "// verilator lint_off DECLFILENAME",
+            "// verilator lint_off UNUSEDSIGNAL",
+            *(LOOPS if self.fabric.loops else []),
+            f"module {self.top} (",
+            ",\n".join(f"    {port}" for port in self._ports()),
+            ");",
+            *(f"    {line}" for line in body_lines),
+            "endmodule",
+        ]
+        text = "\n\n".join(["\n".join(top), *texts])
+        pins = [(f"{name}_in", False) for name in self.having("in_tdata")]
+        pins += [(f"{name}_out", True) for name in self.having("out_tdata")]
+        names = tuple(self.units[unit.id][0] for unit in self.fabric.units)
+        waits = {u: f"{name}_waits" for u, (name, _) in self.units.items() if name in self.having("waits")}
+        return Hardware(self.rows, self.top, text, tuple(pins), names, waits)
+
+    def _ports(self) -> Iterator[str]:
+        yield from ("input clk", "input rst", "input start", "output reg done", "input ctl_write")
+        yield from ("input [31:0] ctl_address", "input [31:0] ctl_wdata", "output [31:0] ctl_rdata")
+        for name in self.having("in_tdata"):
+            yield f"input [31:0] {name}_in_tdata"
+            yield from (f"input {name}_in_tvalid", f"output {name}_in_tready", f"input {name}_in_ended")
+        for name in self.having("out_tdata"):
+            yield f"output [31:0] {name}_out_tdata"
+            yield from (f"output {name}_out_tvalid", f"input {name}_out_tready", f"output {name}_out_close")
+        yield from ("output reg fail", "output reg [31:0] fail_index", "output stalled")
+
+    def _declarations(self) -> Iterator[str]:
+        slot, word = self.rows.slot_bits, self.rows.word_bits
+        yield "reg running;"
+        yield f"reg {bit_range(slot)}slot, last_slot;"
+        yield f"reg {bit_range(STAGE_BITS)}age; // intervals since the start"
+        yield f"reg {bit_range(DRAIN_BITS)}drain, drain_cycles; // until the last iteration is complete"
+        yield "wire moves = running && !stalled;"
+        yield f"wire configures = ctl_write && !running && {self._space(CONFIGURATION)};"
+        yield f"wire [{word - 1}:0] column = ctl_address[{word - 1}:0];"
+        place, low = f"ctl_address[{word + slot - 1}:{word}]", f"ctl_address[{slot - 1}:0]"
+        yield f"wire {bit_range(slot)}row = ctl_address[31] ? {place} : {low};"
+        bits = self.rows.tile_bits
+        yield f"wire {bit_range(bits)}tile = ctl_address[{word + slot + bits - 1}:{word + slot}];"
+        for tile in self.tiles:
+            for resource in tile.outputs:
+                yield f"wire [31:0] {self.signal(tile, tile.names[resource])};"
+            for pin in tile.pins():
+                if "_in_" not in pin.name and "_out_" not in pin.name:
+                    yield f"wire {bit_range(pin.bits)}{self.signal(tile, pin.name)};"
+
+    def _space(self, space: int) -> str:
+        return f"ctl_address[31:30] == {literal(space, 2)}"
+
+    def _instance(self, tile: TileText, module: str) -> Iterator[str]:
+        place = self.fabric.tiles[tile.tile]
+        yield f"{module} r{place.row}c{place.column} ("
+        shared = ("clk", "running", "moves", "slot", "age", "row", "column")
+        yield f"    {', '.join(f'.{name}({name})' for name in shared)}, .word(ctl_wdata),"
+        selected = f"configures && tile == {literal(tile.tile, self.rows.tile_bits)}"
+        ports = [f".configure({selected})"]
+        for resource in tile.inputs:
+            other = self.tiles[self.fabric.resources[resource].tile]
+            ports.append(f".{tile.names[resource]}({self.signal(other, other.names[resource])})")
+        own = [*(tile.names[resource] for resource in tile.outputs), *(pin.name for pin in tile.pins())]
+        ports += [f".{name}({self.signal(tile, name)})" for name in own]
+        yield ",\n    ".join(f"    {port}" for port in ports)
+        yield ");"
+
+    def _streams(self) -> Iterator[str]:
+        """One that waits keeps all others from moving a word."""
+        waiting = self.having("waits")
+        if not waiting:
+            yield "assign stalled = 1'b0;"
+            return
+        bits = ", ".join(f"{unit}_waits" for unit in reversed(waiting))
+        yield f"wire {bit_range(len(waiting))}waiting = {{{bits}}};"
+        yield "assign stalled = |waiting;"
+        for k, unit in enumerate(waiting):
+            yield f"assign {unit}_blocked = |(waiting & ~{literal(1 << k, len(waiting))});"
+
+    def _bank(self, bank: MemoryBank) -> Iterator[str]:
+        """A memory; the word port uses its first port while the array does not run."""
+        name, bits = f"bank_{bank.id}", self.rows.bank_bits(bank.id)
+        ports = [self.units[unit] for unit in bank.ports if self.units[unit][1].accesses]
+        first = ports[0][0] if ports else ""
+        stores = [f"{unit}" for unit, _ in ports if f"{unit}" in self.having("write")]
+        low = self.rows.bank_offset_bits
+        here = f"ctl_address[29:{low}] == {literal(bank.id, 30 - low)}"
+        yield f"reg [31:0] {name} [0:{(1 << bits) - 1}];"
+        yield f"wire {name}_host = !running && {self._space(MEMORIES)} && {here};"
+        address = f"ctl_address[{bits - 1}:0]"
+        address = f"running ? {first}_address : {address}" if first else address
+        yield f"wire [{bits - 1}:0] {name}_address = {address};"
+        yield f"wire [31:0] {name}_word = {name}[{name}_address];"
+        for unit, text in ports:
+            if "load" in text.ops:
+                word = f"{name}_word" if unit == first else f"{name}[{unit}_address]"
+                yield f"assign {unit}_loaded = {word};"
+            else:
+                yield f"assign {unit}_loaded = 32'd0;"
+        yield "always @(posedge clk) begin"
+        shared = first in stores
+        write = f"{name}_host && ctl_write" + (f" || {first}_write" if shared else "")
+        word = f"running ? {first}_stored : ctl_wdata" if shared else "ctl_wdata"
+        yield f"    if ({write}) {name}[{name}_address] <= {word};"
+        for unit in stores:
+            if unit != first:
+                yield f"    if ({unit}_write) {name}[{unit}_address] <= {unit}_stored;"
+        yield "end"
+        k = f"{name}_initial"
+        yield "`ifndef SYNTHESIS // what lies beyond arrays is read, but not used"
+        yield f"integer {k};"
+        yield f"initial for ({k} = 0; {k} < {1 << bits}; {k} = {k} + 1) {name}[{k}] = 32'd0;"
+        yield "`endif"
+
+    def _reads(self) -> Iterator[str]:
+        """The word port's way out."""
+        yield "assign ctl_rdata ="
+        slot = self.rows.slot_bits
+        for k, unit in enumerate(self.having("result")):
+            number = f"ctl_address[31:{slot}] == {literal(k, 32 - slot)}"
+            yield f"    (!running && {number} ? {unit}_result : 32'd0) |"
+        for bank in self.fabric.memories:
+            yield f"    (bank_{bank.id}_host ? bank_{bank.id}_word : 32'd0) |"
+        yield "    32'd0;"
+
+    def _failures(self) -> Iterator[str]:
+        """Of assertions that fail in the same cycle, the last one counts."""
+        failing = self.having("fail")
+        yield f"wire failing = {' || '.join(f'{unit}_fail' for unit in failing) or _NO};"
+        yield "reg [15:0] failed;"
+        yield "always @* begin"
+        yield "    failed = 16'd0;"
+        for unit in failing:
+            yield f"    if ({unit}_fail && {unit}_index > failed) failed = {unit}_index;"
+        yield "end"
+
+    def _controller(self) -> Iterator[str]:
+        stops = " || ".join(f"{unit}_stop" for unit in self.having("stop")) or _NO
+        controller = literal(len(self.tiles), self.rows.tile_bits)
+        slot, word = self.rows.slot_bits, self.rows.word_bits
+        yield f"wire stopping = {stops};"
+        yield "wire last = slot == last_slot;"
+        yield "wire at_once = stopping && drain == 0 && drain_cycles == 0;"
+        yield f"wire ends = drain == {literal(1, DRAIN_BITS)} || at_once;"
+        yield "always @(posedge clk)"
+        yield f"    if (configures && tile == {controller})"
+        yield f"        if (column == {literal(0, word)}) last_slot <= ctl_wdata[{slot - 1}:0];"
+        yield f"        else if (column == {literal(1, word)}) drain_cycles <= ctl_wdata[{DRAIN_BITS - 1}:0];"
+        yield "always @(posedge clk)"
+        yield "    if (rst) begin"
+        yield from (f"        {name} <= 0;" for name in ("slot", "age", "drain", "running", "done", "fail"))
+        yield "        fail_index <= 0;"
+        yield "    end else if (moves) begin"
+        yield f"        slot <= last ? {literal(0, slot)} : slot + {literal(1, slot)};"
+        yield f"        if (last && age != {{{STAGE_BITS}{{1'b1}}}}) age <= age + {literal(1, STAGE_BITS)};"
+        yield f"        if (drain != 0) drain <= drain - {literal(1, DRAIN_BITS)};"
+        yield "        else if (stopping) drain <= drain_cycles;"
+        yield "        if (ends) begin"
+        yield "            running <= 1'b0;"
+        yield "            done <= 1'b1;"
+        yield "        end"
+        yield "        if (failing && !fail) begin"
+        yield "            fail <= 1'b1;"
+        yield "            fail_index <= {16'd0, failed};"
+        yield "        end"
+        yield "    end else if (start && !running) begin"
+        yield "        running <= 1'b1;"
+        yield "        done <= 1'b0;"
+        yield "        slot <= 0;"
+        yield "        age <= 0;"
+        yield "    end"
+
+
+_NO = "1'b0"
+LOOPS = (
+    "// Ways through multiplexers can lead back to their beginning; those that are selected do not.",
+    "// verilator lint_off UNOPTFLAT",
+)

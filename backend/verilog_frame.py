@@ -38,6 +38,43 @@ class Design:
 
 
 @dataclass(frozen=True)
+class Access:
+    """How a kernel's words and streams are reached: addresses of the word port, and names of ports.
+
+    A live-in is written to all of its addresses; an array's words follow its first. `ports` are what the
+    names of a stream's signals begin with. `configuration` is what is loaded before, as addresses and words.
+    """
+
+    live_ins: tuple[tuple[int, ...], ...]
+    live_outs: tuple[int, ...]
+    memories: tuple[int, ...]
+    ports: tuple[str, ...]
+    configuration: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class FabricDesign(Design):
+    """A fabric, the module `top`, with what makes it a kernel's; several kernels can take turns on it.
+
+    Ports: as of any design, but those for streams are `pins`: what their names begin with, and whether they
+    send. Words are at the addresses that `access` has.
+    """
+
+    access: Access = Access((), (), (), ())
+    pins: tuple[tuple[str, bool], ...] = ()
+
+
+def own_access(dfg: DFG) -> Access:
+    """That of a design which is a single kernel's."""
+    return Access(
+        tuple((k,) for k in range(len(dfg.live_ins))),
+        tuple(1 << 24 | k for k in range(len(dfg.live_outs))),
+        tuple((m + 2) << 24 for m in range(len(dfg.memories))),
+        tuple(f"s{k}" for k in range(len(dfg.streams))),
+    )
+
+
+@dataclass(frozen=True)
 class Signals:
     """The names of everything but the values: per live-in, live-out and array, in the graph's order."""
 

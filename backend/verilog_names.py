@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # Verilog-2005 and SystemVerilog, since tools read .v files as either.
 _WORDS = """
@@ -46,4 +47,13 @@ class Names:
             number += 1
             name = f"{base}_{number}"
         self._taken.add(name)
+        return name
+
+    def family(self, wanted: str, suffixes: Sequence[str]) -> str:
+        """A name with which all of `NAME_suffix` are free; they are taken then."""
+        name, number = wanted, 1
+        while any(f"{name}_{suffix}" in self._taken for suffix in suffixes):
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken |= {f"{name}_{suffix}" for suffix in suffixes}
         return name

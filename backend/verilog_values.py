@@ -1,6 +1,6 @@
 """Where the words of a design are, and how operands read them.
 
-There are two forms: `verilog_folded` keeps values, `verilog_fabric` the registers of the fabric.
+`verilog_folded` has the registers.
 """
 
 from __future__ import annotations

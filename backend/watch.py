@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Map
 from dataclasses import dataclass
 
 from .mapping import Mapping
@@ -36,10 +37,24 @@ class Watch:
 
 def watch_mapped(mapping: Mapping) -> Watch:
     """Of a mapped design: each stream's port says that it stalls, the slot says for which operation."""
+    nodes = _nodes(mapping)
+    waits = tuple(Wait(f"s{stream}_stall", None, nodes[stream]) for stream in sorted(nodes))
+    return Watch("slot" if mapping.interval > 1 else None, None, waits)
+
+
+def watch_loaded(mapping: Mapping, ports: Map[int, str]) -> Watch:
+    """Of a fabric that is loaded: the same by unit; `ports` are the signals of those that wait."""
+    nodes = _nodes(mapping)
+    stream = {mapping.placement.unit[n]: s for s, slots in nodes.items() for n in slots.values()}
+    waits = (Wait(port, None, nodes.get(stream.get(unit, -1), {})) for unit, port in ports.items())
+    return Watch("slot", None, tuple(waits))
+
+
+def _nodes(mapping: Mapping) -> dict[int, dict[int | None, int]]:
+    """For each stream, the operation that waits for it in each slot."""
     nodes: dict[int, dict[int | None, int]] = {}
     for node in mapping.dfg.nodes:
         if node.stream is not None and node.op in WAITING:
             slot = mapping.placement.schedule.start[node.id] % mapping.interval
             nodes.setdefault(node.stream, {})[slot] = node.id
-    waits = tuple(Wait(f"s{stream}_stall", None, nodes[stream]) for stream in sorted(nodes))
-    return Watch("slot" if mapping.interval > 1 else None, None, waits)
+    return nodes

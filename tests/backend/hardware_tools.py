@@ -7,6 +7,7 @@ from graphs import Builder
 
 from backend.dfg import DFG
 from backend.verilog import Design
+from backend.verilog_fabric import Hardware
 
 
 def small_graph() -> DFG:
@@ -20,7 +21,7 @@ def small_graph() -> DFG:
     return b.build()
 
 
-def lint(design: Design, directory: Path) -> None:
+def lint(design: Design | Hardware, directory: Path) -> None:
     """Fails at any warning of Verilator."""
     path = directory / f"{design.top}.v"
     path.write_text(design.text)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from backend.dfg import DFG
 from backend.verilog import Design
+from backend.verilog_frame import FabricDesign, own_access
 
 
 @dataclass(frozen=True)
@@ -86,25 +87,28 @@ def _bench(
     runs: int,
 ) -> str:
     dfg = design.dfg
+    access = design.access if isinstance(design, FabricDesign) else own_access(dfg)
     declare = ["clk", "rst", "start", "done", "ctl_write", "ctl_address", "ctl_wdata", "ctl_rdata"]
     declare += ["fail", "fail_index", "stalled"]
     lines = [
         "module bench;",
         "reg clk = 0, rst = 1, start = 0, ctl_write = 0; reg [31:0] ctl_address = 0, ctl_wdata = 0;",
         "wire done, fail, stalled; wire [31:0] ctl_rdata, fail_index;",
-        "integer i, cycles, frozen;",
+        "integer i, cycles, frozen; reg go = 0;",
         "always #1 clk = !clk;",
     ]
     for k, stream in enumerate(dfg.streams):
-        names = [f"s{k}_{n}" for n in ("tdata", "tvalid", "tready", "close" if stream.sends else "ended")]
-        declare += names
+        p = access.ports[k] or f"unused_{k}"
+        names = [f"{p}_{n}" for n in ("tdata", "tvalid", "tready", "close" if stream.sends else "ended")]
+        declare += names if access.ports[k] else []
+        lines.append(f"integer {p}_seed = {k};")
         if stream.sends:
             lines += [
-                f"wire [31:0] s{k}_tdata; wire s{k}_tvalid, s{k}_close; reg s{k}_tready = 0;",
+                f"wire [31:0] {p}_tdata; wire {p}_tvalid, {p}_close; reg {p}_tready = 0;",
                 "always @(posedge clk) begin",
-                f'  if (s{k}_tvalid && s{k}_tready) $display("sent {k} %h", s{k}_tdata);',
-                f'  if (s{k}_close) $display("closed {k}");',
-                f"  s{k}_tready <= ($urandom % 100) < {readiness};",
+                f'  if ({p}_tvalid && {p}_tready) $display("sent {k} %h", {p}_tdata);',
+                f'  if ({p}_close) $display("closed {k}");',
+                f"  if (go) {p}_tready <= ({{$random({p}_seed)}} % 100) < {readiness};",
                 "end",
             ]
         else:
@@ -114,15 +118,15 @@ def _bench(
                 f"initial begin s{k}_words[{len(words)}] = 0;",
                 *(f"s{k}_words[{n}] = {word};" for n, word in enumerate(words)),
                 "end",
-                f"wire [31:0] s{k}_tdata = s{k}_words[s{k}_next]; wire s{k}_tready;",
-                f"wire s{k}_tvalid = s{k}_gate && s{k}_next < {len(words)};",
-                f"wire s{k}_ended = s{k}_next == {len(words)};",
+                f"wire [31:0] {p}_tdata = s{k}_words[s{k}_next]; wire {p}_tready;",
+                f"wire {p}_tvalid = s{k}_gate && s{k}_next < {len(words)};",
+                f"wire {p}_ended = s{k}_next == {len(words)};",
                 "always @(posedge clk) begin",
-                f"  if (s{k}_tvalid && s{k}_tready) s{k}_next <= s{k}_next + 1;",
-                f"  s{k}_gate <= ($urandom % 100) < {readiness};",
+                f"  if ({p}_tvalid && {p}_tready) s{k}_next <= s{k}_next + 1;",
+                f"  if (go) s{k}_gate <= ({{$random({p}_seed)}} % 100) < {readiness};",
                 "end",
             ]
-    ports = ", ".join(f".{name}({name})" for name in declare)
+    ports = ", ".join([*(f".{name}({name})" for name in declare), *_idle(design)])
     lines += [
         f"{design.top} dut ({ports});",
         "task put(input [31:0] address, input [31:0] data); begin",
@@ -130,13 +134,15 @@ def _bench(
         "end endtask",
         "initial begin",
         "repeat (2) @(posedge clk); rst <= 0; @(posedge clk);",
-        *(f"put({k}, {value});" for k, value in enumerate(live_ins)),
+        *(f"put(32'd{address}, 32'd{word});" for address, word in access.configuration),
+        *(f"put(32'd{a}, {value});" for value, at in zip(live_ins, access.live_ins, strict=True) for a in at),
     ]
-    for m, content in memories.items():
-        lines += [f"put({(m + 2) << 24 | n}, 32'd{value});" for n, value in enumerate(content)]
+    for m, memory in enumerate(dfg.memories):
+        content = memories.get(m, memory.initial)
+        lines += [f"put(32'd{access.memories[m] + n}, 32'd{value});" for n, value in enumerate(content)]
     lines += [
         f"cycles = 0; frozen = 0; repeat ({runs}) begin",
-        "start <= 1; @(posedge clk); start <= 0; @(posedge clk);",
+        "go <= 1; start <= 1; @(posedge clk); start <= 0; @(posedge clk);",
         f"while (!done && !fail && cycles < {limit}) begin",
         "  cycles = cycles + 1; if (stalled) frozen = frozen + 1; @(posedge clk);",
         "end end",
@@ -144,8 +150,21 @@ def _bench(
         'if (done || fail) $display("cycles %h %h", cycles, frozen);',
     ]
     for k in range(len(dfg.live_outs)):
-        lines.append(f'ctl_address = {1 << 24 | k}; #0 $display("out {k:x} %h", ctl_rdata);')
+        lines.append(f'ctl_address = 32\'d{access.live_outs[k]}; #0 $display("out {k:x} %h", ctl_rdata);')
     for m, memory in enumerate(dfg.memories):
         lines.append(f"for (i = 0; i < {memory.words}; i = i + 1) begin")
-        lines.append(f'ctl_address = {(m + 2) << 24} + i; #0 $display("mem {m:x} %h %h", i, ctl_rdata); end')
+        lines.append(
+            f'ctl_address = 32\'d{access.memories[m]} + i; #0 $display("mem {m:x} %h %h", i, ctl_rdata); end'
+        )
     return "\n".join([*lines, "$finish;", "end", "endmodule", ""])
+
+
+def _idle(design: Design) -> list[str]:
+    """Connections of a fabric's ports that the kernel does not use."""
+    if not isinstance(design, FabricDesign):
+        return []
+    unused = [(pin, sends) for pin, sends in design.pins if pin not in design.access.ports]
+    inputs = [
+        f"{pin}_{n}" for pin, sends in unused for n in (["tready"] if sends else ["tdata", "tvalid", "ended"])
+    ]
+    return [f".{name}({32 if name.endswith('tdata') else 1}'d0)" for name in inputs]

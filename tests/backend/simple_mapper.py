@@ -48,7 +48,10 @@ class _Attempt:
             self.place(node)
         order = range(len(self.dfg.nodes))
         schedule = Schedule(self.dfg, self.interval, tuple(self.start[n] for n in order))
-        memory = tuple(self.bank.get(m, MemoryPlace(0, 0)) for m in range(len(self.dfg.memories)))
+        for m in range(len(self.dfg.memories)):  # those without operations
+            if m not in self.bank:
+                self.keep(m, next(bank for bank in range(len(self.filled)) if self.has_room(m, bank)))
+        memory = tuple(self.bank[m] for m in range(len(self.dfg.memories)))
         placement = Placement(schedule, self.fabric, tuple(self.unit[n] for n in order), memory)
         return Mapping(placement, tuple(sorted(self.routes, key=lambda r: (r.consumer, r.position))))
 
@@ -80,12 +83,18 @@ class _Attempt:
             return self.fabric.units[unit].memory == self.bank[n.memory].bank
         if n.memory is not None:
             bank = self.fabric.units[unit].memory
-            assert bank is not None
-            return self.filled[bank] + self.dfg.memories[n.memory].words <= self.fabric.memories[bank].words
+            return bank is not None and self.has_room(n.memory, bank)
         if n.stream is not None:
             mine = self.stream_unit.get(n.stream)
             return unit == mine if mine is not None else unit not in self.stream_unit.values()
         return True
+
+    def has_room(self, memory: int, bank: int) -> bool:
+        return self.filled[bank] + self.dfg.memories[memory].words <= self.fabric.memories[bank].words
+
+    def keep(self, memory: int, bank: int) -> None:
+        self.bank[memory] = MemoryPlace(bank, self.filled[bank])
+        self.filled[bank] += self.dfg.memories[memory].words
 
     def try_at(self, node: int, unit: int, cycle: int) -> bool:
         n = self.dfg.nodes[node]
@@ -100,8 +109,7 @@ class _Attempt:
             if n.memory is not None and n.memory not in self.bank:
                 bank = self.fabric.units[unit].memory
                 assert bank is not None
-                self.bank[n.memory] = MemoryPlace(bank, self.filled[bank])
-                self.filled[bank] += self.dfg.memories[n.memory].words
+                self.keep(n.memory, bank)
             return True
         del self.start[node], self.unit[node]
         self.busy, self.routes = before

@@ -23,8 +23,10 @@ from backend.mapper import map_kernel
 from backend.mapping import MapOptions
 from backend.run_dfg import run_dfg
 from backend.verilog import emit
+from backend.verilog_fabric import hardware
 
 GRID = load_fabric("grid4x4")
+HARDWARE = hardware(GRID)
 INT = (Word(0, 4, True),)
 IN, OUT = StreamPort("in", False, 4, INT), StreamPort("out", True, 4, INT)
 
@@ -67,10 +69,10 @@ def agree(
     """Simulate and compare with the interpreter; return the last simulation."""
     wanted = run_dfg(dfg, live_ins, inputs, memories)
     mapping = simple_map(dfg, GRID, seed, interval)
-    design, unfolded = emit(mapping), emit(mapping, folded=False)
+    design, loaded = emit(mapping), HARDWARE.load(mapping)
     for readiness in percent:
         got = simulate(design, tmp_path, live_ins, inputs, memories, readiness)
-        assert simulate(unfolded, tmp_path, live_ins, inputs, memories, readiness) == got
+        assert simulate(loaded, tmp_path, live_ins, inputs, memories, readiness) == got
         assert got.outputs == wanted.outputs
         assert got.live_outs == wanted.live_outs
         assert got.memories == wanted.memories
@@ -93,7 +95,7 @@ def test_random_graphs_through_the_real_mapper(seed: int, tmp_path: Path) -> Non
     wanted = run_dfg(dfg, (), inputs, memories)
     mapping = map_kernel(dfg, GRID, MapOptions(seed))
     got = simulate(emit(mapping), tmp_path, (), inputs, memories)
-    assert simulate(emit(mapping, folded=False), tmp_path, (), inputs, memories) == got
+    assert simulate(HARDWARE.load(mapping), tmp_path, (), inputs, memories) == got
     assert (got.outputs, got.memories) == (wanted.outputs, wanted.memories)
 
 
@@ -119,8 +121,8 @@ def test_combinational_wires(seed: int, tmp_path: Path) -> None:
     assert any(fabric.resources[r].kind is Kind.WIRE for route in mapping.routes for r, _ in route.steps)
     inputs, memories = random_data(dfg, seed)
     wanted = run_dfg(dfg, (), inputs, memories)
-    for folded in (True, False):
-        got = simulate(emit(mapping, folded), tmp_path, (), inputs, memories)
+    for design in (emit(mapping), hardware(fabric).load(mapping)):
+        got = simulate(design, tmp_path, (), inputs, memories)
         assert (got.outputs, got.memories) == (wanted.outputs, wanted.memories)
 
 
@@ -400,9 +402,8 @@ LINTED = [random_graph(5, 20), random_graph(10, 24), fir(4), ends_last()]
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
 @pytest.mark.parametrize("dfg", LINTED, ids=lambda dfg: dfg.name)
 @pytest.mark.parametrize("interval", [1, 4])
-@pytest.mark.parametrize("folded", [True, False])
-def test_lint_clean(dfg: DFG, interval: int, folded: bool, tmp_path: Path) -> None:
-    lint(emit(simple_map(dfg, GRID, 1, interval), folded), tmp_path)
+def test_lint_clean(dfg: DFG, interval: int, tmp_path: Path) -> None:
+    lint(emit(simple_map(dfg, GRID, 1, interval)), tmp_path)
 
 
 @pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
