@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 # The mapper's own measurement takes many minutes over all its graphs; these are the sets made here.
 PARTS = (
     ("compile.py",),
-    ("bridge.py",),
+    ("simulation.py",),
     ("streams.py",),
     ("translated.py",),
     ("scale.py",),
