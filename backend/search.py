@@ -19,6 +19,7 @@ from .place import HOT, WARM, place
 from .pressure import demand, gentle_schedule, lives
 from .route import LONG, route
 from .schedule import earliest_starts, modulo_schedule
+from .solved import QUESTIONS, small, solved
 
 ATTEMPTS = 3
 """Attempts at an interval, at effort 1."""
@@ -82,6 +83,10 @@ class Clock:
         if self.limit and time.monotonic() - self.begun > self.limit:
             raise OutOfTime
 
+    def left(self) -> float:
+        """The seconds until then."""
+        return self.limit - (time.monotonic() - self.begun) if self.limit else 1e9
+
     def tick(self) -> bool:
         """Whether progress is due again."""
         now = time.monotonic()
@@ -117,7 +122,7 @@ class Search:
         self.registers = problem.terrain.registers
         self.best: Mapping | None = None
         self.trials: dict[int, Trials] = {}
-        self.fewest = 1 << 30
+        self.fewest, self.asked = 1 << 30, 0
         self.hungry = self.late = False
         self.leanest: tuple[float, Schedule] | None = None
 
@@ -179,15 +184,14 @@ class Search:
         trials, effort = self._trials(interval), self.options.effort
         self.hungry = False
         short = interval <= SHORT
-        attempts = PERSISTENT if short else FEW if self.problem.nodes > MANY else ATTEMPTS + MORE
-        attempts = max(1, round(attempts * effort))
+        attempts = max(1, round(self._attempts(short) * effort))
         while not trials.closed and trials.made < attempts:
             trials.made += 1
             result = self._attempt(interval, trials.made - 1)
             if isinstance(result, Mapping):
                 self.best = result
                 return
-            if trials.made == 1 and self._refuted(interval):
+            if trials.made == 1 and (self._refuted(interval) or self._solved(interval)):
                 break
             trials.fewest = min(trials.fewest, result)
             rounds = trials.made // len(PLACING)
@@ -200,6 +204,24 @@ class Search:
             if quick and (trials.made >= ATTEMPTS or result > NEARLY):
                 return
         trials.closed = True
+
+    def _attempts(self, short: bool) -> int:
+        """The attempts at an interval, at effort 1; small graphs are the solver's."""
+        if small(self.problem):
+            return ATTEMPTS
+        return PERSISTENT if short else FEW if self.problem.nodes > MANY else ATTEMPTS + MORE
+
+    def _solved(self, interval: int) -> bool:
+        """Whether the solver decides a small graph at an interval."""
+        self.asked += 1
+        if self.asked > QUESTIONS:
+            return False
+        found = solved(self.problem, interval, self.options.effort, self.clock.left())
+        if isinstance(found, Mapping):
+            self.best = found
+        if found is not None:
+            self.report(f"II {interval}: {'mapped' if self.best is found else 'refuted'} by the solver")
+        return found is not None
 
     def _refuted(self, interval: int) -> bool:
         """Whether a core has no places at an interval: then that is below the bound."""

@@ -1,0 +1,65 @@
+"""The solver within the search: small graphs that fill a small array."""
+
+from __future__ import annotations
+
+import pytest
+from graphs import Builder, reduce_tree
+
+from arch.describe import load_fabric
+from backend.check import check_mapping
+from backend.dfg import DFG, Const, Use
+from backend.flat import Problem
+from backend.mapper import map_kernel
+from backend.mapping import EFFORTS, MapOptions, Mapping
+from backend.solved import LARGEST, Refuted, small, solved
+
+TORUS = load_fabric("satmapit:2x2")
+
+
+def largest() -> DFG:
+    """The largest magnitude of an array: 13 operations."""
+    b = Builder("largest")
+    index, _ = b.counter(40)
+    m = b.memory("d", 40)
+    word = b.add("load", index, memory=m)
+    magnitude = b.add("select", b.add("slt", word, Const(0)), b.add("sub", Const(0), word), word)
+    larger = b.add("slt", Const(0), magnitude)
+    best = b.add("select", larger, magnitude, Const(0))
+    b.patch(larger, 0, Use(best, 1, Const(0)))
+    b.patch(best, 2, Use(best, 1, Const(0)))
+    b.add("xor", best, Const(1))
+    return b.build()
+
+
+def test_a_graph_that_fills_a_torus_of_four_tiles_maps_at_its_bound() -> None:
+    dfg = largest()
+    mapping = map_kernel(dfg, TORUS, MapOptions())
+    check_mapping(mapping)
+    assert mapping.interval == -(-len(dfg.nodes) // 4)
+
+
+def test_the_solver_gives_the_same_mapping_each_time() -> None:
+    problem = Problem(largest(), TORUS)
+    interval = -(-problem.nodes // 4)
+    first, second = (solved(problem, interval, 1.0, 1e9) for _ in range(2))
+    assert isinstance(first, Mapping)
+    check_mapping(first)
+    assert first == second
+
+
+def test_an_interval_without_a_mapping_is_refuted() -> None:
+    b = Builder("wide")
+    b.counter(9)
+    reduce_tree(b, "add", [b.add("xor", Const(k), Const(1)) for k in range(4)])
+    assert solved(Problem(b.build(), TORUS), 1, 1.0, 1e9) is Refuted.WITHIN_HORIZON
+
+
+@pytest.mark.parametrize("effort", ["low", "normal"])
+def test_large_graphs_are_not_asked_about(effort: str) -> None:
+    b = Builder("large")
+    b.counter(9)
+    for k in range(LARGEST // len(TORUS.resources)):
+        b.add("xor", Const(k), Const(1))
+    problem = Problem(b.build(), TORUS)
+    assert not small(problem)
+    assert solved(problem, 50, EFFORTS[effort], 1e9) is None

@@ -1,0 +1,64 @@
+"""The kernels of the literature compute what plain C does: in mode c, as graphs, mapped on published arrays.
+
+Their sources, with `kernel` defined as nothing, are plain C.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = sorted((Path(__file__).parents[2] / "benchmarks" / "literature").glob("*.macah"))
+
+QUICK = {("adpcm_decoder", "dataflow"), ("gsm", "dataflow"), ("gsm", "satmapit"), ("fir", "hycube")}
+"""Quick ones; the others are slow together."""
+
+HOW = {
+    "dataflow": ("--mode", "dataflow", "--arch", "satmapit:4x4"),
+    "satmapit": ("--arch", "satmapit:4x4", "--unroll", "none"),
+    "hycube": ("--arch", "hycube:4x4", "--unroll", "none"),
+}
+
+
+def in_plain_c(program: Path, directory: Path) -> str:
+    """What a program prints, compiled by gcc alone."""
+    built = directory / "plain"
+    command = ["gcc", "-x", "c", "-w", "-O1", "-fwrapv", "-Dkernel=", program, "-o", built]
+    subprocess.run(command, check=True)
+    return subprocess.run([built], check=True, capture_output=True, text=True).stdout
+
+
+def run(*words: object) -> str:
+    command = [sys.executable, "-m", "macah", "run", *map(str, words)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+
+
+def cases() -> list[object]:
+    return [
+        pytest.param(
+            program,
+            how,
+            marks=() if (program.stem, how) in QUICK else pytest.mark.slow,
+            id=f"{program.stem}-{how}",
+        )
+        for program in PROGRAMS
+        for how in HOW
+    ]
+
+
+@pytest.mark.parametrize(("program", "how"), cases())
+def test_a_kernel_computes_on_the_array_what_plain_c_does(program: Path, how: str, tmp_path: Path) -> None:
+    assert run(*HOW[how], program) == in_plain_c(program, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_a_kernel_translated_to_c_computes_what_plain_c_does(program: Path, tmp_path: Path) -> None:
+    assert run("--mode", "c", program) == in_plain_c(program, tmp_path)
+
+
+def test_all_kernels_are_found() -> None:
+    assert len(PROGRAMS) > 40
