@@ -16,6 +16,7 @@ PARTS = (
     ("translated.py",),
     ("scale.py",),
     ("mapping.py", "--set", "kernels", "--set", "layered", "--set", "random"),
+    ("literature.py",),
     ("motion.py",),
 )
 

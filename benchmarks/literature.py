@@ -7,7 +7,7 @@ The sources are those of benchmarks/literature, written from the algorithms; whe
 nothing they are plain C. Loops get no copies of their bodies: an iteration is one of the source's innermost
 loop. `published` is the interval in which somebody else does an iteration of that loop on an array of that
 kind and size; PUBLISHED says who. Their graphs come from LLVM and have other operations than ours: there,
-multiplications for addresses; here, what a loop hands back and its exit. `proof`: `bound`, no smaller interval
+multiplications for addresses; here, what a loop hands back and its exit. `proof`: `bound`, no smaller one
 is possible; `horizon N`, none in schedules of N cycles (with --prove). Seconds are of processor time, for
 mapping alone.
 """
