@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -42,6 +43,13 @@ def _node(node: Node) -> dict[str, Any]:
     extra = {"stream": node.stream, "memory": node.memory, "variable": node.variable}
     extra |= {"index": node.index or None, "where": str(node.where) if node.where else None}
     return found | {key: value for key, value in extra.items() if value is not None}
+
+
+def _place(text: str) -> Place | None:
+    """The place that `str` gave a text for."""
+    if found := re.fullmatch(r"(.+?):(\d{1,9})(?::(\d{1,9}))?", text, re.DOTALL):
+        return Place(found[1], int(found[2]), int(found[3] or 0))
+    return None
 
 
 def _operand(operand: Operand) -> int | dict[str, Any]:
@@ -159,7 +167,8 @@ class _Reader:
         named = {"result": self.live_outs, "fail": self.assertions}.get(name)
         index = self._number(table, "index", path, len(named)) if named is not None else 0
         variable = source.take(table, "variable", (str,), path, "")
-        return Node(k, name, operands, stream, memory, index, None, variable or None)
+        where = _place(source.take(table, "where", (str,), path, ""))
+        return Node(k, name, operands, stream, memory, index, where, variable or None)
 
     def _op(self, k: int) -> str:
         """The operation of a node."""

@@ -22,6 +22,7 @@ from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
 from .gcc_flags import dependencies
+from .interface import design_json
 from .lint import warnings
 from .messages import Messages, Stopped
 from .optional import OPTIONAL
@@ -233,6 +234,8 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
     kernels = make(program, adpc, options, stages)
     if options.emit == "host-c":
         return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels], adpc)
+    if options.emit == "design":
+        return design_json(kernels, options.arch, "dataflow" if make is dataflow_kernels else "mapped")
     return "\n".join(k.design.text for k in kernels)
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from backend.dfg import Place
+from macah.ctypes import CType
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
     """Memory of the host: from the beginning of the lvalue `first` to the end of the lvalue `last`.
 
-    It belongs to the variable called `name`, whose lvalue is `owner`; `reached`: through a pointer, so it may
-    be that of another variable, too.
+    It belongs to the variable called `name`, of `type`, whose lvalue is `owner`; `reached`: through a
+    pointer, so it may be that of another variable, too.
     """
 
     name: str
     owner: str
+    type: CType
     first: str
     last: str
     reached: bool

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from backend.dfg import Place
 from backend.dfg import Word as Word
+from macah.ctypes import CType
 from macah.host_memory import Extent as Extent
 from macah.host_memory import Static as Static
 from macah.ir_values import FALSE as FALSE
@@ -331,10 +332,14 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class StreamCapture:
-    """A captured stream; `source` is the C expression of its handle, with `{0}`, … for an array's indices."""
+    """A captured stream of elements of a C type.
+
+    `source` is the C expression of its handle, with `{0}`, … for an array's indices.
+    """
 
     stream: Stream
     source: str
+    element: CType | None = None  # None: nobody asks
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,8 @@ class Storage:
         data, streams = [], []
         for c in self._captured:
             if isinstance(c.what, ir.Stream):
-                streams.append(ir.StreamCapture(c.what, c.source))
+                assert isinstance(c.type, StreamType), c
+                streams.append(ir.StreamCapture(c.what, c.source, c.type.element))
             else:
                 # What a pointer leads to is not named as the pointer is.
                 out = c.what in self.written and not (c.owner.source == c.owner.name and c.owner.name in dead)
@@ -196,7 +197,7 @@ class Storage:
             last = last.replace(f"{{{d}}}", str(extent - 1))
         is_pointee = owner.source.startswith("(*") and owner not in self.statics
         name = f"*{owner.name}" if is_pointee else owner.name
-        return ir.Extent(name, owner.source, first, last, is_pointee or owner.decayed)
+        return ir.Extent(name, owner.source, owner.type, first, last, is_pointee or owner.decayed)
 
     def pointee(self, lvalue: Lvalue, where: Place) -> Lvalue:
         """The struct that a captured pointer points to, as a captured variable of its own."""

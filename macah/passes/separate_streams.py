@@ -37,7 +37,8 @@ def separate_streams(kernel: ir.Kernel) -> ir.Kernel:
         if not capture.stream.shape:
             streams.append(capture)
         for places, stream in sorted(elements.get(capture.stream, {}).items()):
-            streams.append(ir.StreamCapture(stream, element_source(capture.source, dict(enumerate(places)))))
+            source = element_source(capture.source, dict(enumerate(places)))
+            streams.append(replace(capture, stream=stream, source=source))
     return replace(kernel, body=body, streams=tuple(streams))
 
 

@@ -19,6 +19,8 @@ struct pool {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools;
 
+uint64_t macah_most_cycles;
+
 static void show_statistics(void) {
   fprintf(stderr, "%-24s %10s %14s %14s\n", "kernel", "entries", "cycles", "stalled");
   for (unsigned k = 0; k < macah_kernel_count; k++)
@@ -166,6 +168,11 @@ static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
 }
 
 __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel, const struct macah_execution *execution) {
+  if (execution->given_up == 2) {
+    fprintf(stderr, "macah: kernel '%s' has not ended after %llu cycles, of them %llu stalled\n", kernel->name,
+            (unsigned long long)(execution->cycles + execution->stalls), (unsigned long long)execution->stalls);
+    abort();
+  }
   fprintf(stderr, "macah: kernel '%s' has moved no element in its last %llu cycles, up to cycle %llu (--stall-cycles)\n",
           kernel->name, (unsigned long long)execution->patience, (unsigned long long)execution->cycles);
   abort();
@@ -176,6 +183,7 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
   const struct macah_kernel *kernel = &macah_kernels[k];
   struct macah_simulator *simulator = take_simulator(k);
   hand_over(kernel, simulator->execution, live_in, streams, memories);
+  simulator->execution->limit = macah_most_cycles;
   struct macah_execution *execution = simulator->execution;
   struct macah_entered entered = {kernel->name,    &execution->asleep, &execution->waiting, &execution->cycles,
                                   kernel->streams, kernel->port,       streams};

@@ -30,6 +30,9 @@ struct macah_kernel {
 
 extern const unsigned long long macah_stall_cycles;
 
+/* What an execution may take at most, for those that begin from now on; 0: any. */
+extern uint64_t macah_most_cycles;
+
 /* Of the image. Lists of strings end with a null. */
 extern const struct macah_kernel macah_kernels[];
 extern const unsigned macah_kernel_count;
@@ -41,7 +44,8 @@ extern const char *const macah_simulator_command[], *const macah_simulator_envir
 struct macah_execution {
   uint64_t cycles, stalls;
   uint64_t patience;        /* cycles in which no element moves, after which the simulator gives up; 0: any */
-  uint64_t given_up;        /* it did */
+  uint64_t limit;           /* cycles after which it gives up in any case; 0: any */
+  uint64_t given_up;        /* it did, for the first reason (1) or the second (2) */
   uint64_t asleep, waiting; /* see host.h: macah_entered */
   uint64_t stream[64]; /* offsets in the arena */
   uint64_t profile;    /* of the simulator (profile.h), or 0 */
@@ -74,6 +78,7 @@ uint64_t macah_profile_simulator(uint32_t kernel, uint32_t ordinal);
 
 /* lockstep.c: around each execution, and in the child after fork(). */
 extern const int macah_lockstep; /* of the image */
+extern uint32_t macah_host_computes; /* whatever its threads seem to do, so that no time passes */
 void macah_enter_time(void);
 void macah_leave_time(void);
 void macah_forget_time(void);

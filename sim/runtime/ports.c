@@ -131,12 +131,13 @@ static int look_at_ports(struct fruitless *found) {
   return any;
 }
 
-/* Ends a simulation in which nothing has moved for too long. */
+/* Ends a simulation in which nothing has moved for too long, or that takes too long. */
 static void keep_patience(int moving) {
   static uint64_t idle;
   idle = moving || execution->cycles <= 1 ? 0 : idle + 1;
-  if (!execution->patience || idle < execution->patience) return;
-  execution->given_up = 1;
+  int over = execution->limit && execution->cycles + execution->stalls > execution->limit;
+  if (!over && (!execution->patience || idle < execution->patience)) return;
+  execution->given_up = over ? 2 : 1;
   _exit(1);
 }
 
