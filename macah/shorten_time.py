@@ -208,6 +208,7 @@ class Times:
         for way in self.choices.ways[node]:
             first = self.begins(way)
             copy = first is not None and last is not None and first != last
-            if self.of_way(way)[0] + copy <= time:
+            ready = self.of_way(way)[0]
+            if ready == NEVER_LATE or ready + copy <= time:  # a copy of what is always there is, too
                 return way
         raise AssertionError(node)

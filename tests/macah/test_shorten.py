@@ -1,9 +1,11 @@
 """Shorter recurrences: the same results, from graphs whose iterations can start sooner."""
 
+from dataclasses import replace
+
 import pytest
 from recurrence_graphs import recurrent
 
-from backend.dfg import check_dfg
+from backend.dfg import Const, LiveIn, Node, Use, check_dfg
 from backend.run_dfg import run_dfg
 from macah.capacity import Capacity
 from macah.shorten import shorten, slow_cycles
@@ -11,9 +13,28 @@ from macah.shorten import shorten, slow_cycles
 ANY_NUMBER = Capacity(units=1 << 20)
 
 
+def with_late_constant(dfg):
+    """With a value that changes once only, after the first iteration, on a recurrence an iteration later."""
+    slow = next(n for n in dfg.nodes if n.id in slow_cycles(dfg, 1)[1] and n.op in ("add", "sub", "xor"))
+    new = len(dfg.nodes)
+    fixed = Node(new, "neg", (LiveIn(0),))
+    late = Node(new + 1, "mov", (Use(new, 1, Const(1)),))
+    later = Node(new + 2, "add", (slow.operands[0], Use(new + 1, 1, Const(0))))
+    slow = replace(slow, operands=(Use(new + 2), slow.operands[1]))
+    return replace(dfg, nodes=(*(slow if n.id == slow.id else n for n in dfg.nodes), fixed, late, later))
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_shortened_graphs_do_the_same(seed):
-    dfg = recurrent(seed)
+    same(recurrent(seed))
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_a_value_that_waits_for_nothing_may_have_several_first_values(seed):
+    same(with_late_constant(recurrent(seed)))
+
+
+def same(dfg):
     shorter = shorten(dfg, ANY_NUMBER)
     check_dfg(shorter)
     assert slow_cycles(shorter, 1)[0] <= slow_cycles(dfg, 1)[0]
