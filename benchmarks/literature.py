@@ -9,7 +9,7 @@ loop. `published` is the interval in which somebody else does an iteration of th
 kind and size; PUBLISHED says who. Their graphs come from LLVM and have other operations than ours: there,
 multiplications for addresses; here, what a loop hands back and its exit. `proof`: `bound`, no smaller one
 is possible; `horizon N`, none in schedules of N cycles (with --prove). Seconds are of processor time, for
-mapping alone.
+mapping alone (of two forms of a kernel, if it has to).
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ from account import HERE, sources
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.core import tightened
-from backend.dfg import DFG
 from backend.flat import Problem
-from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions
-from macah.compile import fronts
+from macah.compile import fronts, map_front
+from macah.diagnostic import MacahError
 from macah.options import Options
 from macah.program import read_program
 from macah.stages import Stages
@@ -108,24 +106,21 @@ TITLE = (
 )
 
 
-def graph(source: Path, array: str) -> DFG:
-    """The graph that the compiler makes of a program's kernel for an array."""
-    options = Options(source, arch=array, unroll=("none",))
-    return fronts(read_program(source), {}, options, Stages())[0].dfg
-
-
 def measure(source: Path, array: str, conflicts: int) -> Row:
     """Map a kernel; with `conflicts`, prove that the interval is minimal, or find a better one."""
     fabric = load_fabric(array)
-    dfg = graph(source, array)
-    bounds = minimum_interval(dfg, fabric)
+    options, stages = Options(source, arch=array, unroll=("none",)), Stages()
+    front = fronts(read_program(source), {}, options, stages)[0]
     begun = time.process_time()
     try:
-        mapping = map_kernel(dfg, fabric, MapOptions())
-    except DoesNotFit as problem:
+        front, mapping = map_front(front, fabric, options, stages)
+    except MacahError as problem:
         seconds = time.process_time() - begun
-        return Row(source.stem, array, len(dfg.nodes), bounds.mii, 0, "", seconds, str(problem))
+        mii = minimum_interval(front.dfg, fabric).mii
+        return Row(source.stem, array, len(front.dfg.nodes), mii, 0, "", seconds, problem.message)
     seconds = time.process_time() - begun
+    dfg = front.dfg
+    bounds = minimum_interval(dfg, fabric)
     ii, horizon = mapping.interval, 0
     bounds = tightened(bounds, Problem(dfg, fabric), ii)
     if conflicts and ii > bounds.mii:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from arch.fabric import Fabric
+from backend.bound import minimum_interval
 from backend.dfg import DFG
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, Mapping, Shortage
@@ -18,7 +19,7 @@ from .ir import Kernel
 from .lint import lock_step
 from .lint_kernels import MORE_MEMORY
 from .lower import lower
-from .optional import GROWING
+from .optional import GROWING, RESHAPING
 from .options import Options
 from .passes.pipeline import optimize
 from .program import KernelSite, Program
@@ -113,23 +114,38 @@ def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stag
 def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
     """Maps one kernel and emits its hardware."""
     with stages(f"map {front.site.name}"):
-        front, mapping = _mapped(front, fabric, options, stages)
+        front, mapping = map_front(front, fabric, options, stages)
     with stages(f"emit {front.site.name}"):
         return Compiled(front.site, front.kernel, front.dfg, emit(mapping), front.lowered, mapping)
 
 
-def _mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
+def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
     """A mapping; if the kernel has grown too large while it was made faster, of what it was before that."""
+    wanted = options.mapping()
     try:
-        return front, map_kernel(front.dfg, fabric, options.mapping(), stages.say)
+        mapping = map_kernel(front.dfg, fabric, wanted, stages.say)
     except DoesNotFit as problem:
         lowered = replace(front.plain, without=front.plain.without | GROWING)
-        if problem.shortage in _CROWDED and lowered != front.lowered:
-            kernel = optimize(lowered)
-            smaller = replace(front, lowered=lowered, kernel=kernel, dfg=build_dfg(kernel, fabric))
+        if problem.shortage in _CROWDED and (smaller := _smaller(front, lowered, fabric)) is not None:
             with suppress(DoesNotFit):
-                return smaller, map_kernel(smaller.dfg, fabric, options.mapping(), stages.say)
+                return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
+    crowded = mapping.interval > minimum_interval(front.dfg, fabric).mii
+    if crowded and not (wanted.interval or wanted.time_limit):
+        wanted = replace(wanted, max_interval=mapping.interval - 1)
+        lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
+        with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
+            if (smaller := _smaller(front, lowered, fabric)) is not None:
+                return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
+    return front, mapping
+
+
+def _smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:
+    """A kernel after the front end if it is lowered like this; None if it is already."""
+    if lowered == front.lowered:
+        return None
+    kernel = optimize(lowered)
+    return replace(front, lowered=lowered, kernel=kernel, dfg=build_dfg(kernel, fabric))
 
 
 _HINTS = {

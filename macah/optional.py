@@ -68,6 +68,9 @@ OPTIONAL = {
 GROWING = frozenset(name for name, optimisation in OPTIONAL.items() if optimisation.grows)
 """What a kernel that has become too large for the grid is compiled without."""
 
+RESHAPING = frozenset({"join_loops"})
+"""Those of them without which there are more iterations: with them, a longer interval may still be better."""
+
 
 def enabled(kernel: ir.Kernel, name: str) -> bool:
     """Whether an optimisation is to be done."""
