@@ -9,39 +9,57 @@ from arch.ops import verilog_function
 
 from .configuration import Configuration, configure
 from .mapping import Mapping
+from .observer import Observer
+from .shadow import Shadow
 from .verilog_folded import FoldedValues
 from .verilog_frame import Design as Design
 from .verilog_frame import Signals, module, new_names
 from .verilog_names import Names
 from .verilog_slots import Slots
 from .verilog_streams import Streams
+from .verilog_taps import mapped_observer
 from .verilog_values import literal
 from .watch import watch_mapped
 
 
-def emit(mapping: Mapping) -> Design:
+def emit(mapping: Mapping, shadow: Shadow | None = None) -> Design:
     """The design that carries out `mapping`, and nothing else: the form to simulate and to synthesise.
+
+    With a shadow, it also counts what that wants counted, for profiles.
 
     Each value has a register of its own, named after its variable. It behaves, cycle for cycle, as the fabric
     loaded with the mapping's configuration does (`verilog_fabric`).
     """
     names = new_names(mapping.dfg)
     top = names.new(mapping.dfg.name)
-    text = _Module(configure(mapping), names).text(top)
-    return Design(top, text, mapping.dfg, mapping.interval, mapping.length, watch_mapped(mapping))
+    module_of = _Module(configure(mapping), names)
+    observer = module_of.observed(shadow) if shadow else None
+    text, watch = module_of.text(top), watch_mapped(mapping, observer)
+    return Design(top, text, mapping.dfg, mapping.interval, mapping.length, watch)
 
 
 class _Module:
     """The frame around slots and stream ports."""
 
     def __init__(self, configuration: Configuration, names: Names) -> None:
-        self._configuration = configuration
+        self._configuration, self._names = configuration, names
         self._dfg = configuration.dfg
         self._interval = configuration.interval
         self._signals = Signals.name(configuration.dfg, names)
         self._values = FoldedValues(configuration, names, self._signals.live_ins)
         self._streams = Streams(configuration, self._values)
         self._slots = Slots(configuration, self._signals, self._values, self._streams)
+        self._observed: list[str] = []
+
+    def observed(self, shadow: Shadow) -> Observer | None:
+        """Has the module count what a shadow wants; None if it does not have all values for that."""
+        observer = Observer(self._dfg, shadow, self._signals.live_ins, self._names)
+        if not all(self._values.is_read(*value) for value in observer.taps):
+            return None
+        self._observed = mapped_observer(
+            self._configuration, observer, self._values, self._slots, self._names
+        )
+        return observer
 
     def text(self, top: str) -> str:
         """The module. State is declared last, when everything has asked for the `valid` bits it reads."""
@@ -50,6 +68,7 @@ class _Module:
             *self._streams.declarations(),
             *self._signals.reads(),
             *self._process(),
+            *self._observed,
         ]
         arrays = self._signals.arrays(self._dfg, self._places())
         mapping = self._configuration.mapping

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from arch.ops import COMPARISONS, OPS, verilog_condition, verilog_expression, verilog_function
 
 from .dfg import DFG, Node
+from .observer import Observer, Tap, Value
+from .shadow import Shadow
 from .verilog_dataflow_firing import Firing
 from .verilog_dataflow_words import ITERATION, Words
 from .verilog_frame import Design, Signals, module, new_names
@@ -23,13 +25,18 @@ _GROUP = 8
 _OWN = (ITERATION, "limit", "complete", "active", "ending", "last_iteration")
 
 
-def emit_dataflow(dfg: DFG, latency: Callable[[str], int] = lambda op: 1, window: int = 1) -> Design:
-    """The circuit of a graph; `latency` gives the cycles that an operation takes."""
-    return _Module(dfg, latency, window).design()
+def emit_dataflow(
+    dfg: DFG, latency: Callable[[str], int] = lambda op: 1, window: int = 1, shadow: Shadow | None = None
+) -> Design:
+    """The circuit of a graph, which counts what a shadow wants counted.
+
+    `latency` gives the cycles that an operation takes.
+    """
+    return _Module(dfg, latency, window, shadow).design()
 
 
 class _Module:
-    def __init__(self, dfg: DFG, latency: Callable[[str], int], window: int) -> None:
+    def __init__(self, dfg: DFG, latency: Callable[[str], int], window: int, shadow: Shadow | None) -> None:
         self._dfg, self._window = dfg, window
         names = new_names(dfg, _OWN)
         self._top = names.new(dfg.name)
@@ -40,6 +47,9 @@ class _Module:
         groups = [order[k : k + _GROUP] for k in range(0, len(order), _GROUP)]
         self._groups = {names.new(f"any_{k}"): group for k, group in enumerate(groups)}
         self._moving = {names.new(f"{way}_moves"): (way, new, on) for way, new, on in self._words.ways()}
+        self._observer = Observer(dfg, shadow, self._signals.live_ins, names) if shadow else None
+        if self._observer and not all(self._words.is_read(*value) for value in self._observer.taps):
+            self._observer = None
 
     def design(self) -> Design:
         """The circuit. Unless a stream holds it up, in each cycle of an iteration an operator is at work."""
@@ -57,7 +67,11 @@ class _Module:
         blocking = [node.id for node in self._dfg.nodes if node.op in WAITING]
         firing = self._firing
         waits = (Wait(firing.wants[n], firing.fires[n], {None: n}) for n in blocking)
-        return Watch(None, "complete", tuple(waits))
+        turn, counts = (self._observer.turn, self._observer.counts) if self._observer else (None, ())
+        return Watch(None, "complete", tuple(waits), turn, counts)
+
+    def _tap(self, value: Value) -> Tap:
+        return Tap(self._words.width(*value), self._words.complete(*value))
 
     def _depth(self) -> int:
         """The cycles of an iteration's longest path."""
@@ -94,6 +108,7 @@ class _Module:
             *self._progress(),
             *self._signals.reads(),
             *self._process(),
+            *(self._observer.lines("complete", self._tap) if self._observer else ()),
         ]
 
     def _limit(self) -> list[str]:

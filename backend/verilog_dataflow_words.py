@@ -181,6 +181,10 @@ class Words:
         """Where an operator's firing puts its result."""
         return self._kept[node, output].place(self.position(node))
 
+    def complete(self, node: int, output: int) -> str:
+        """A result of the oldest iteration, when that is complete."""
+        return self._kept[node, output].place(self.oldest)
+
     def text(self, reader: int, operand: Operand, bits: int = 32) -> str:
         """The low bits of an operand of the operator `reader`; a primary."""
         match operand:

@@ -48,7 +48,7 @@ class Slots:
         issues = {issue.node: (issue, slot) for slot in slots for issue in self._configuration.slot(slot)}
         return [
             f"wire {bit_range(self._values.width(node, output))}{name} ="
-            f" {self._expression(*issues[node], output)};"
+            f" {self.expression(*issues[node], output)};"
             for (node, output), name in self._values.immediate()
         ]
 
@@ -58,13 +58,13 @@ class Slots:
         for output in range(OPS[issue.op].outputs):
             if not self._values.is_read(issue.node, output):
                 continue
-            expression = self._expression(issue, slot, output)
+            expression = self.expression(issue, slot, output)
             for when, register, word in self._values.writes(issue, output, expression):
                 slots[when].append(f"{register} <= {word};{comment}")
         if effect := self._effect(issue, slot):
             slots[slot].append(effect + comment)
 
-    def _expression(self, issue: Issue, slot: int, output: int) -> str:
+    def expression(self, issue: Issue, slot: int, output: int) -> str:
         """What an operation computes in its slot, in as many bits as are kept of it."""
         stream = self._dfg.nodes[issue.node].stream
         narrow = self._values.width(issue.node, output) == 1

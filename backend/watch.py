@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping as Map
 from dataclasses import dataclass
 
+from .dfg import Place
 from .mapping import Mapping
+from .observer import Observer
 
 WAITING = ("recv", "send")
 """The operations that wait."""
@@ -24,22 +26,36 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the program whose bodies are counted; `innermost` if there is none in it."""
+
+    where: Place
+    innermost: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Watch:
     """Names of a design's own signals: the register of the slot, and what is 1 when an iteration is complete.
 
     Where an iteration starts every interval, the cycles say how many there were, and `complete` is None.
+    Registers of an observer: `turn` changes when an iteration has been counted in `counts`.
     """
 
     slot: str | None
     complete: str | None
     waits: tuple[Wait, ...]
+    turn: str | None = None
+    counts: tuple[str, ...] = ()
 
 
-def watch_mapped(mapping: Mapping) -> Watch:
+def watch_mapped(mapping: Mapping, observer: Observer | None = None) -> Watch:
     """Of a mapped design: each stream's port says that it stalls, the slot says for which operation."""
     nodes = _nodes(mapping)
     waits = tuple(Wait(f"s{stream}_stall", None, nodes[stream]) for stream in sorted(nodes))
-    return Watch("slot" if mapping.interval > 1 else None, None, waits)
+    register = "slot" if mapping.interval > 1 else None
+    if observer is None:
+        return Watch(register, None, waits)
+    return Watch(register, None, waits, observer.turn, observer.counts)
 
 
 def watch_loaded(mapping: Mapping, ports: Map[int, str]) -> Watch:

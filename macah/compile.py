@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -18,6 +18,7 @@ from .fabrics import fabric_of as fabric_of
 from .ir import Kernel
 from .lint import lock_step
 from .lint_kernels import MORE_MEMORY
+from .loop_counts import Counted, Loop, count_loops
 from .lower import lower
 from .optional import GROWING, RESHAPING
 from .options import Options
@@ -42,6 +43,7 @@ class Simulated:
     kernel: Kernel
     dfg: DFG
     design: Design
+    loops: tuple[Loop, ...] = field(default=(), kw_only=True)  # whose bodies the design counts
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,10 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
     with stages(f"map {front.site.name}"):
         front, mapping = map_front(front, fabric, options, stages)
     with stages(f"emit {front.site.name}"):
-        return Compiled(front.site, front.kernel, front.dfg, emit(mapping), front.lowered, mapping)
+        counted = counted_loops(front, fabric, options)
+        design = emit(mapping, shadow=counted.shadow)
+        rest = front.lowered, mapping
+        return Compiled(front.site, front.kernel, front.dfg, design, *rest, loops=counted.loops)
 
 
 def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
@@ -146,6 +151,11 @@ def _smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:
         return None
     kernel = optimize(lowered)
     return replace(front, lowered=lowered, kernel=kernel, dfg=build_dfg(kernel, fabric))
+
+
+def counted_loops(front: Front, fabric: Fabric, options: Options) -> Counted:
+    """For a profile: the loops of a kernel whose bodies can be counted beside its design."""
+    return count_loops(front.lowered, front.dfg, fabric) if options.profile else Counted()
 
 
 _HINTS = {

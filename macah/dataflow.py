@@ -8,7 +8,7 @@ from backend.verilog_dataflow import emit_dataflow
 from sim.bench import MAX_MEMORIES, MAX_WORDS
 from sim.cosim import MAX_STREAMS
 
-from .compile import Adpc, Front, Simulated, fabric_of, fronts
+from .compile import Adpc, Front, Simulated, counted_loops, fabric_of, fronts
 from .diagnostic import MacahError
 from .options import Options
 from .program import Program
@@ -25,8 +25,9 @@ def circuit(front: Front, fabric: Fabric, options: Options, stages: Stages) -> S
     """One kernel's circuit. Errors: MacahError."""
     _check_bridge(front)
     with stages(f"emit {front.site.name}"):
-        design = emit_dataflow(front.dfg, fabric.latency, options.window)
-    return Simulated(front.site, front.kernel, front.dfg, design)
+        counted = counted_loops(front, fabric, options)
+        design = emit_dataflow(front.dfg, fabric.latency, options.window, counted.shadow)
+    return Simulated(front.site, front.kernel, front.dfg, design, loops=counted.loops)
 
 
 def _check_bridge(front: Front) -> None:

@@ -86,7 +86,7 @@ def run_profiled(executable: int, kernels: Sequence[Simulated], options: Options
         sys.stderr.flush()
         end_as(status)
     window = options.window if options.mode == "dataflow" else 0
-    about = [KernelAbout(kernel.site.where, kernel.design, window) for kernel in kernels]
+    about = [KernelAbout(kernel.site.where, kernel.design, window, kernel.loops) for kernel in kernels]
     by = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
     code = 0 if by else os.waitstatus_to_exitcode(status)
     profile = make_profile(str(options.source), options.mode, about, found, ended, code, by)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.dfg import Place
 from backend.verilog_frame import Design
+from backend.watch import Loop
 
 from .profile_memory import (
     FOR_KERNEL,
@@ -36,6 +37,7 @@ class KernelAbout:
     where: Place
     design: Design
     window: int = 0
+    loops: tuple[Loop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,25 @@ class Iterations:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopUse:
+    """A loop of the program: how often its body ran, in how many iterations of the kernel's one loop."""
+
+    where: Place
+    innermost: bool
+    bodies: int
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Iterations in which just these innermost loops' bodies ran, and their active cycles."""
+
+    loops: tuple[Place, ...]
+    iterations: int
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
 class KernelProfile:
     """One kernel, all its executions together. `words` and `seconds` are by phase.
 
@@ -102,6 +123,8 @@ class KernelProfile:
     active: int
     stalls: tuple[Stalled, ...]
     iterations: Iterations
+    loops: tuple[LoopUse, ...] | None
+    work: tuple[Work, ...]
     streams: tuple[StreamUse, ...]
     words: dict[Phase, int]
     seconds: dict[Phase, float]
@@ -251,7 +274,7 @@ def _kernel(
         starting = _starting(log, ended)
         idle += seconds[Phase.STARTS] - starting
         seconds[Phase.STARTS] = starting
-    name, stalls = about.design.dfg.name, _stalls(about, logs, ended)
+    name, stalls, work = about.design.dfg.name, _stalls(about, logs, ended), _work(about, logs)
     return KernelProfile(
         about,
         len(logs),
@@ -259,7 +282,9 @@ def _kernel(
         sum(log.finished for log in logs),
         sum(log.active for log in logs),
         stalls,
-        _iterations(about, logs),
+        replace(_iterations(about, logs), useful=None if work is None else _useful(about, work)),
+        None if work is None else _loops(about, logs),
+        () if work is None else tuple(work),
         tuple(_streams(about, logs, stalls)),
         {phase: sum(log.words[phase] for log in logs) for phase in Phase},
         seconds,
@@ -313,6 +338,35 @@ def _iterations(about: KernelAbout, logs: Sequence[SimulatorLog]) -> Iterations:
         complete += done + max(0, (rest - design.length) // design.interval + 1)
         started += done + finished * (-(-design.length // design.interval) - 1) - (-rest // design.interval)
     return Iterations(started, complete)
+
+
+def _loops(about: KernelAbout, logs: Sequence[SimulatorLog]) -> tuple[LoopUse, ...]:
+    found = []
+    for k, loop in enumerate(about.loops):
+        iterations = sum(count for log in logs for bits, count, _ in log.turns[1:] if bits >> k & 1)
+        found.append(LoopUse(loop.where, loop.innermost, sum(log.bodies[k] for log in logs), iterations))
+    return tuple(found)
+
+
+def _work(about: KernelAbout, logs: Sequence[SimulatorLog]) -> list[Work] | None:
+    """By which innermost loops ran, the most cycles first; None if that is not counted."""
+    watch = about.design.watch
+    if watch is None or watch.turn is None or any(log.turns[0][1] for log in logs if log.turns):
+        return None
+    iterations: Counter[tuple[Place, ...]] = Counter()
+    cycles: Counter[tuple[Place, ...]] = Counter()
+    for log in logs:
+        for bits, count, active in log.turns[1:]:
+            ran = {loop.where for k, loop in enumerate(about.loops) if loop.innermost and bits >> k & 1}
+            places = tuple(sorted(ran, key=lambda place: (place.file, place.line, place.column)))
+            iterations[places] += count
+            cycles[places] += active if about.window else count * about.design.interval
+    return [Work(places, iterations[places], count) for places, count in cycles.most_common()]
+
+
+def _useful(about: KernelAbout, work: Sequence[Work]) -> int:
+    """Iterations in which some innermost loop's body ran; all of them if there is no loop."""
+    return sum(part.iterations for part in work if part.loops or not about.loops)
 
 
 def _streams(about: KernelAbout, logs: Sequence[SimulatorLog], stalls: Sequence[Stalled]) -> list[StreamUse]:

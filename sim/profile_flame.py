@@ -26,8 +26,15 @@ def _plain(frame: str) -> str:
 def _stacks(profile: Profile) -> Iterator[Stack]:
     for kernel in profile.kernels:
         base = (f"kernel {kernel.name} ({kernel.about.where.file}:{kernel.about.where.line})",)
-        if kernel.active:
-            yield (*base, "active"), kernel.active
+        rest = kernel.active
+        for part in kernel.work:
+            loops = " and ".join(f"{place.file}:{place.line}" for place in part.loops)
+            cycles = min(part.cycles, rest)
+            rest -= cycles
+            if cycles:
+                yield (*base, "active", f"loop {loops}" if loops else "no loop's body"), cycles
+        if rest:
+            yield (*base, "active", "filling and draining" if kernel.work else "all loops"), rest
         yield from _stalls(kernel, base)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from backend.dfg import Place
 
-from .profile import KernelProfile, Profile, StreamUse, ThreadProfile, ThreadWait, Waiting
+from .profile import KernelProfile, LoopUse, Profile, StreamUse, ThreadProfile, ThreadWait, Waiting
 from .watching import Phase
 
 VERSION = 1
@@ -49,6 +49,15 @@ def _kernel(kernel: KernelProfile) -> dict[str, Any]:
             "complete": iterations.complete,
             "useful": iterations.useful,
         },
+        "loops": None if kernel.loops is None else [_loop(loop) for loop in kernel.loops],
+        "work": [
+            {
+                "loops": [_place(place) for place in part.loops],
+                "iterations": part.iterations,
+                "cycles": part.cycles,
+            }
+            for part in kernel.work
+        ],
         "streams": [_stream(stream) for stream in kernel.streams],
         "stalls": [
             {
@@ -77,6 +86,15 @@ def _kernel(kernel: KernelProfile) -> dict[str, Any]:
             "idle": kernel.idle,
             "host": kernel.host,
         },
+    }
+
+
+def _loop(loop: LoopUse) -> dict[str, Any]:
+    return {
+        **_place(loop.where),
+        "innermost": loop.innermost,
+        "bodies": loop.bodies,
+        "iterations": loop.iterations,
     }
 
 

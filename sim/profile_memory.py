@@ -86,7 +86,7 @@ class SimulatorLog:
     `what` of an event is a phase; behind those (`Phase`), the number of a stall; or `SLEEPS`. `asleep` are
     nanoseconds without being stalled. `words` and `time` (nanoseconds) are by phase; `ports` are words moved
     and cycles asked in vain; `bodies` and `turns` are about the loops that are counted, the latter as (bits
-    of loops, iterations).
+    of loops whose bodies ran, iterations with just these, their cycles).
     """
 
     kernel: int
@@ -101,7 +101,7 @@ class SimulatorLog:
     asleep: int
     lost: int
     bodies: tuple[int, ...]
-    turns: tuple[tuple[int, int], ...]
+    turns: tuple[tuple[int, int, int], ...]
     ports: tuple[tuple[int, int], ...]
     stalls: dict[int, Stall]
     events: tuple[Event, ...]
@@ -189,7 +189,7 @@ class _Reader:
         words, time = tuple(take(_PHASES)), tuple(take(_PHASES))
         stride, used, asleep, turns, events, lost = take(6)
         bodies = tuple(take(LOOPS))
-        ways = take(2 * TURNS)
+        ways = take(3 * TURNS)
         ports = take(2 * PORTS)
         table = take(STALL_WORDS)
         return SimulatorLog(
@@ -205,7 +205,7 @@ class _Reader:
             asleep,
             lost,
             bodies,
-            tuple(zip(ways[: 2 * turns : 2], ways[1 : 2 * turns : 2], strict=True)),
+            tuple((ways[k], ways[k + 1], ways[k + 2]) for k in range(0, 3 * min(turns, TURNS), 3)),
             tuple(zip(ports[::2], ports[1::2], strict=True)),
             _stalls(table, stride, min(used, STALL_WORDS)),
             self._events(at, min(events, KERNEL_EVENTS)),

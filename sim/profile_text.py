@@ -53,9 +53,29 @@ def _kernel(kernel: KernelProfile) -> Iterator[str]:
     yield (
         f"  iterations  {_count(iterations.started)} started, {iterations.complete} complete{useful}{pace}"
     )
+    yield from _loops(kernel)
     yield from _streams(kernel)
     yield from _lines(kernel)
     yield from _transfers(kernel)
+
+
+def _loops(kernel: KernelProfile) -> Iterator[str]:
+    if not kernel.loops:
+        return
+    rows = [
+        (
+            f"{_place(loop.where)}{'' if loop.innermost else ', around others'}",
+            f"{loop.bodies}",
+            f"{loop.iterations}",
+        )
+        for loop in kernel.loops
+    ]
+    yield from _table(("loop", "bodies", "iterations"), rows)
+    rows = [
+        (" and ".join(map(_place, part.loops)) or "none", f"{part.iterations}", f"{part.cycles}")
+        for part in kernel.work
+    ]
+    yield from _table(("at work", "iterations", "active cycles"), rows)
 
 
 def _streams(kernel: KernelProfile) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from backend.watch import Watch
 
 from .bench import BENCH, DesignLike, Pin, Transfer, fetches, instance, patience, pins, stores
-from .watching import watch_names, watch_outputs
+from .watching import SINGLE, watch_lists, watch_names, watch_outputs
 from .wave import Wave
 
 PREFIX = "Vdesign"
@@ -29,8 +29,7 @@ def bench_text(design: DesignLike, wave: Wave | None, watch: Watch | None) -> st
         f"{'input' if p.enters else 'output'} [{p.bits - 1}:0] {p.name}" for p in _bench_pins(design, wave)
     ]
     if watch is not None:
-        waits, *others = watch_names(watch)
-        ports += [f"output [31:0] {name}" for name in (*waits, *others)]
+        ports += [f"output [31:0] {name}" for name in watch_names(watch)]
     head = f"`timescale 1ns/1ns\nmodule {BENCH} (\n  " + ",\n  ".join(ports) + "\n);"
     shown = watch_outputs(watch) if watch is not None else ()
     return "\n".join([head, *(f"  {line}" for line in (*instance(design), *shown)), "endmodule\n"])
@@ -85,12 +84,13 @@ _TABLES = (("stream", "streams", "streams"), ("store", "stores", "stores"), ("fe
 
 def _watching(watch: Watch) -> Iterator[str]:
     """Statements that show what a profile is made from."""
-    waits, slot, complete = watch_names(watch)
-    yield f"  static void *waits[] = {{{''.join(f'&model->{name}, ' for name in waits)}nullptr}};"
-    yield f"  design.waits = {len(waits)};"
-    yield "  design.wait = waits;"
-    yield f"  design.slot = &model->{slot};"
-    yield f"  design.complete = &model->{complete};"
+    for name in SINGLE:
+        yield f"  design.{name} = &model->watch_{name};"
+    for field, names in watch_lists(watch).items():
+        pointers = "".join(f"&model->{name}, " for name in names)
+        yield f"  static void *{field}s[] = {{{pointers}nullptr}};"
+        yield f"  design.{field} = {field}s;"
+        yield f"  design.{field}s = {len(names)};"
 
 
 def _stream_tables(design: DesignLike) -> Iterator[str]:

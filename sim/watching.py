@@ -26,25 +26,43 @@ def watch_declarations(watch: Watch) -> Iterator[str]:
 
 
 def watch_task(watch: Watch) -> str:
-    """The call that says what to look at."""
+    """The calls that say what to look at."""
     signals = [_signal(watch.slot), _signal(watch.complete)]
     signals += [_waiting(k, wait) for k, wait in enumerate(watch.waits)]
-    return f"$macah_watch({', '.join(signals)});"
+    call = f"$macah_watch({', '.join(signals)});"
+    if watch.turn is None:
+        return call
+    return f"{call} $macah_loops({', '.join(_signal(name) for name in (watch.turn, *watch.counts))});"
 
 
-def watch_names(watch: Watch) -> tuple[list[str], str, str]:
-    """Outputs of a bench for its harness: of what waits, of the slot and of `complete`."""
-    return [f"watch_{k}" for k in range(len(watch.waits))], "watch_slot", "watch_complete"
+SINGLE = ("slot", "complete", "turn")
+"""What a bench shows once."""
+
+
+def watch_lists(watch: Watch) -> dict[str, list[str]]:
+    """A bench's outputs for its harness of which there are several: what waits, and what is counted."""
+    return {
+        "wait": [f"watch_wait_{k}" for k in range(len(watch.waits))],
+        "count": [f"watch_count_{k}" for k in range(len(watch.counts))],
+    }
+
+
+def watch_names(watch: Watch) -> list[str]:
+    """All of these outputs."""
+    return [
+        *(f"watch_{name}" for name in SINGLE),
+        *(n for names in watch_lists(watch).values() for n in names),
+    ]
 
 
 def watch_outputs(watch: Watch) -> Iterator[str]:
     """What these outputs, of 32 bits each, show."""
-    waits, slot, complete = watch_names(watch)
     yield from watch_declarations(watch)
-    for k, wait in enumerate(watch.waits):
-        yield f"assign {waits[k]} = {_waiting(k, wait)};"
-    yield f"assign {slot} = {_signal(watch.slot)};"
-    yield f"assign {complete} = {_signal(watch.complete)};"
+    shown = [_signal(name) for name in (watch.slot, watch.complete, watch.turn)]
+    shown += [_waiting(k, wait) for k, wait in enumerate(watch.waits)]
+    shown += map(_signal, watch.counts)
+    for name, signal in zip(watch_names(watch), shown, strict=True):
+        yield f"assign {name} = {signal};"
 
 
 def begins(phase: Phase) -> str:

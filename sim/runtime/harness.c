@@ -50,7 +50,10 @@ static void add_ports(void) {
 /* What the design drives. */
 static void look_at_pins(void) {
   design_is_stalled = *design->stalled;
-  if (design->complete) iteration_ends = (int)*design->complete;
+  if (design->wait) {
+    iteration_ends = (int)*design->complete;
+    turn = (int)*design->turn;
+  }
   for (unsigned s = 0; s < port_count; s++) {
     const struct stream_pins *pins = &design->stream[s];
     ports[s].wanted = *(pins->sends ? pins->valid : pins->ready);
@@ -107,6 +110,7 @@ static void execute(int first) {
   pulse(design->start);
   while (!*design->done && !*design->fail) cycle();
   settle_and_record();
+  look_at_pins();
   tell_all();
   profile_end();
   for (unsigned k = 0; k < design->fetches && !*design->fail; k++) fetch(&design->fetch[k]);
@@ -140,7 +144,8 @@ int main(void) {
   if (!execution) macah_die("this is a part of a program, which starts it");
   design = create_design();
   begin_wave(execution->ordinal);
-  if (design->waits) profile_watch(design->slot, design->wait, design->waits);
+  if (design->wait) profile_watch(design->slot, design->wait, design->waits);
+  profile_loops(design->count, design->counts);
   add_ports();
   for (int first = 1; request(); first = 0) {
     execute(first);

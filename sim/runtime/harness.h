@@ -38,9 +38,9 @@ struct design {
   const struct stream_pins *stream;
   const struct transfer *store, *fetch;
   /* For a profile (ports.h), or null. */
-  uint32_t *slot, *complete;
-  void **wait;
-  unsigned waits;
+  uint32_t *slot, *complete, *turn;
+  void **wait, **count;
+  unsigned waits, counts;
 };
 
 /* Of the design. `begin_wave` gets the number of simulators that its kernel had before; `record` is called when

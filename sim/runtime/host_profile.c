@@ -28,7 +28,7 @@ static uint64_t kept(const char *text) {
 _Static_assert(offsetof(struct macah_arena, profile) == 568, "the place of the profile");
 _Static_assert(sizeof(struct macah_thread_log) == 8 * (8 + 8 * MACAH_SITES + 5 * MACAH_THREAD_EVENTS), "a thread's log");
 _Static_assert(sizeof(struct macah_simulator_log) ==
-                   8 * (9 + 2 * MACAH_PHASES + 6 + MACAH_LOOPS + 2 * MACAH_TURNS + 2 * 64 + MACAH_STALL_WORDS +
+                   8 * (9 + 2 * MACAH_PHASES + 6 + MACAH_LOOPS + 3 * MACAH_TURNS + 2 * 64 + MACAH_STALL_WORDS +
                         5 * MACAH_KERNEL_EVENTS),
                "a simulator's log");
 

@@ -71,8 +71,10 @@ void await_shown(void);
 
 /* profile.c: does nothing unless the host wants a profile. Once: finds its place, and the signals of what may wait and
  * of the slot, or null, which it keeps. */
-extern int iteration_ends; /* kept up to date where a design tells */
+extern int iteration_ends, turn; /* kept up to date where a design tells: see backend/watch.py */
 void attach_profile(void);
+/* The numbers of bodies of loops that have run, which change with `turn`. */
+void profile_loops(void **counts, unsigned loops);
 void profile_watch(void *slot_signal, void **waiting, unsigned count);
 /* What begins (profile.h: enum macah_phase); a word of it; the run, and its end. */
 void profile_phase(unsigned phase);
@@ -81,8 +83,7 @@ void profile_run(void);
 void profile_end(void);
 /* Around sleeping. */
 void profile_sleep(int begins);
-/* After each cycle; after each iteration of loops whose bodies are counted. */
+/* After each cycle. */
 void profile_cycle(void);
-void profile_turn(void **counts, unsigned loops);
 
 #endif

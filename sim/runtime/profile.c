@@ -7,14 +7,17 @@
 
 static struct macah_simulator_log *log;
 
-int iteration_ends;
+int iteration_ends, turn;
 
 static void *slot;                    /* the design's, or null */
 static void **signals;                /* of places that may wait */
 static unsigned signal_count, stride; /* of entries of the table of stalls */
 static uint64_t *stall;               /* the entry that the last cycle was counted in; null if it did not stall */
 static uint64_t stall_event, stall_began;
-static uint64_t count[MACAH_LOOPS];
+static void **loop_counts;
+static unsigned loops;
+static uint64_t counted_until;        /* the active cycle of the last look */
+static uint64_t count[MACAH_LOOPS];   /* as last seen */
 static uint64_t cycle;                /* of the execution, with stalls */
 static uint64_t active;               /* of the execution */
 static enum macah_phase phase;
@@ -76,8 +79,42 @@ static void count_ports(void) {
   }
 }
 
+static struct macah_turn_log *turn_of(uint64_t loops) {
+  for (uint64_t i = 1; i < log->turns; i++)
+    if (log->turn[i].loops == loops) return &log->turn[i];
+  if (log->turns == MACAH_TURNS) return &log->turn[0];
+  log->turn[log->turns].loops = loops;
+  log->turns++;
+  return &log->turn[log->turns - 1];
+}
+
+void profile_loops(void **counts, unsigned count_of_loops) {
+  loop_counts = counts;
+  loops = count_of_loops < MACAH_LOOPS ? count_of_loops : MACAH_LOOPS;
+}
+
+/* What the iteration that has been counted since the last look was for. */
+static void look_at_loops(void) {
+  static int seen;
+  if (turn == seen) return;
+  seen = turn;
+  uint64_t ran = 0;
+  for (unsigned i = 0; i < loops; i++) {
+    uint32_t now = get(loop_counts[i]);
+    uint32_t more = now - (uint32_t)count[i];
+    count[i] = now;
+    log->body[i] += more;
+    ran |= (uint64_t)(more != 0) << i;
+  }
+  struct macah_turn_log *t = turn_of(ran);
+  t->count++;
+  t->cycles += active - counted_until;
+  counted_until = active;
+}
+
 void profile_cycle(void) {
   if (!log) return;
+  look_at_loops();
   count_ports();
   if (!design_is_stalled) {
     if (stall) end_stall(macah_now());
@@ -134,11 +171,13 @@ void profile_word(void) {
 void profile_run(void) {
   if (!log) return;
   memset(count, 0, sizeof count);
+  counted_until = 0;
   begin_phase(MACAH_RUNS_KERNEL);
 }
 
 void profile_end(void) {
   if (!log) return;
+  look_at_loops();
   if (stall) end_stall(macah_now());
   begin_phase(MACAH_FETCHES);
 }
@@ -155,28 +194,6 @@ void profile_sleep(int begins) {
     log->asleep += now - began;
     began = 0;
   }
-}
-
-static struct macah_turn_log *turn_of(uint64_t loops) {
-  for (uint64_t i = 1; i < log->turns; i++)
-    if (log->turn[i].loops == loops) return &log->turn[i];
-  if (log->turns == MACAH_TURNS) return &log->turn[0];
-  log->turn[log->turns].loops = loops;
-  log->turns++;
-  return &log->turn[log->turns - 1];
-}
-
-void profile_turn(void **counts, unsigned loops) {
-  if (!log) return;
-  uint64_t ran = 0;
-  for (unsigned i = 0; i < loops && i < MACAH_LOOPS; i++) {
-    uint32_t now = get(counts[i]);
-    uint32_t more = now - (uint32_t)count[i];
-    count[i] = now;
-    log->body[i] += more;
-    ran |= (uint64_t)(more != 0) << i;
-  }
-  turn_of(ran)->count++;
 }
 
 void attach_profile(void) {

@@ -44,7 +44,7 @@ struct macah_port_log {
 };
 
 struct macah_turn_log {
-  uint64_t loops, count; /* a bit for each loop whose body ran, iterations that had just these */
+  uint64_t loops, count, cycles; /* a bit for each loop whose body ran, iterations with just these, their cycles */
 };
 
 struct macah_simulator_log {

@@ -13,7 +13,7 @@
  *   $macah_end                      after an execution
  *   $macah_commit(again)            makes the transfers of the coming clock edge; again := 1 if another party was
  *                                   faster, and the design must see new values first
- *   $macah_watch(slot, complete, {waiting}...), $macah_phase(number), $macah_turn({count}...)
+ *   $macah_watch(slot, complete, {waiting}...), $macah_loops(turn, {count}...), $macah_phase(number)
  *                                   for profiles (ports.h)
  *
  * An element is taken from its stream or promised a place with its first word, in the cycle of that word's handshake.
@@ -187,17 +187,12 @@ static PLI_INT32 do_phase(PLI_BYTE8 *data) {
   return 0;
 }
 
-static unsigned loops; /* the arguments of the one call of $macah_turn */
-
-static PLI_INT32 keep_counts(PLI_BYTE8 *data) {
+static PLI_INT32 do_loops(PLI_BYTE8 *data) {
   (void)data;
-  vpi_put_userdata(vpi_handle(vpiSysTfCall, NULL), arguments_of(&loops));
-  return 0;
-}
-
-static PLI_INT32 do_turn(PLI_BYTE8 *data) {
-  (void)data;
-  profile_turn((void **)arguments(), loops);
+  unsigned count;
+  vpiHandle *a = arguments_of(&count);
+  follow(a[0], &turn);
+  profile_loops((void **)(a + 1), count - 1);
   return 0;
 }
 
@@ -219,7 +214,7 @@ static void add_tasks(void) {
   add_task("$macah_commit", do_commit, keep_arguments);
   add_task("$macah_watch", do_watch, NULL);
   add_task("$macah_phase", do_phase, keep_arguments);
-  add_task("$macah_turn", do_turn, keep_counts);
+  add_task("$macah_loops", do_loops, NULL);
   attach();
 }
 

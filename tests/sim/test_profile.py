@@ -150,8 +150,12 @@ def test_iterations_are_those_of_the_loop(profiled: Run) -> None:
     complete = {name: kernel["iterations"]["complete"] for name, kernel in profiled.kernels.items()}
     # Where the trip count is not known, an iteration more finds that there is none.
     assert complete == {"shared": 2 * (11 + 12 + 13), "full": 20, "empty": 10}
+    useful = {name: kernel["iterations"]["useful"] for name, kernel in profiled.kernels.items()}
+    assert useful == {"shared": 2 * (10 + 11 + 12), "full": 20, "empty": 10}
     for kernel in profiled.found["kernels"]:
         assert kernel["iterations"]["started"] >= kernel["iterations"]["complete"]
+        (loop,) = kernel["loops"]
+        assert loop["bodies"] == loop["iterations"] == kernel["iterations"]["useful"]
 
 
 def test_stalls_are_put_to_the_stream_and_line_that_waited(profiled: Run) -> None:

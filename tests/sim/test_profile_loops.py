@@ -1,0 +1,97 @@
+"""A profile counts bodies of loops and iterations as the interpreter does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from macah.iterations import Iterations, count_iterations
+from macah.lower import lower
+from macah.program import read_program
+
+BODIES = (
+    "for (int i = 0; i < 4; i++) for (int j = 0; j < 5; j++) for (int k = 0; k < 3; k++) out <! i + j * k;",
+    "for (int i = 0; i < n; i++) { int s = a[i]; for (int j = 0; j < 3; j++) s += b[j];"
+    "  for (int j = 0; j < m; j++) { s ^= a[j]; for (int k = 0; k < 2; k++) out <! s; } a[i] = s; }",
+    "for (int i = 0; i < n; i++) { int j = 0; do { out <! j; j += 2; } while (j < a[i]); }",
+    "for (int i = 0; i < 9; i++) for (int j = 0; j < 8; j++) { if (j > a[i]) break; out <! j; }",
+    "for (int i = 0; i < 9; i++) { for (int j = 0; j < 8; j++) { if (j & a[i]) continue; out <! j; }"
+    "  if (i == n) break; }",
+    "for (int i = 0; i < 12; i++) for (int j = 0; j < (i & 1); j++) out <! i - j;",
+    "for (int i = 0; i < 10; i++) { for (int j = 0; j < a[i]; j++) out <! j;"
+    "  for (int j = 0; j < b[i]; j++) out <! -j; }",
+    "for (int i = 0; i < 6; i++) { int x; x <? in; while (x > 0) { out <! x; x--; } }",
+    "n += m;",
+)
+FILL = "for (int x = 0; x < 64; x++) { a[x] = x * 7 % 5; b[x] = x * x % 11; }"
+
+
+def program() -> str:
+    """Each body in a kernel of a function of its own, so that all begin with the same values."""
+    functions = "".join(
+        f"void f{k}(int stream in, int stream out, int n, int m)\n{{ int a[64], b[64]; {FILL}\n"
+        f"k{k}: kernel {{\n{body}\n}} (void)n; }}\n"
+        for k, body in enumerate(BODIES)
+    )
+    calls = "".join(
+        "  { int stream in = pstream_create(int, 200); int stream out = pstream_create(int, 4000);\n"
+        f"    for (int x = 0; x < 200; x++) in <! x * x % 7;\n    f{k}(in, out, 5, 3); }}\n"
+        for k in range(len(BODIES))
+    )
+    return f"{functions}int main(void)\n{{\n{calls}  return 0;\n}}\n"
+
+
+def counted(source: Path) -> list[Iterations]:
+    """What the interpreter makes of each kernel."""
+    found = []
+    read = read_program(source, (), "cc")
+    values = {"a": [x * 7 % 5 for x in range(64)], "b": [x * x % 11 for x in range(64)]}
+    for site in read.kernels:
+        kernel = lower(read, site, {})
+        names = {c.what.name for c in kernel.captured}
+        given = {name: array for name, array in values.items() if name in names}
+        found.append(
+            count_iterations(kernel, {"n": 5, "m": 3}, given, {"in": [(x * x % 7,) for x in range(200)]})
+        )
+    return found
+
+
+NOT_COUNTED = {"k1"}
+"""Kernels of which the compiler makes something else where their loops are marked."""
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        ("mapped", "--effort=low"),
+        pytest.param(("dataflow",), marks=pytest.mark.slow),
+        pytest.param(("dataflow", "--overlap=4"), marks=pytest.mark.slow),
+    ],
+)
+def test_loops_are_counted_as_the_interpreter_does(mode: tuple[str, ...], tmp_path: Path) -> None:
+    source, target = tmp_path / "p.macah", tmp_path / "p.json"
+    source.write_text(program())
+    # Copies of bodies would make iterations of the two differ.
+    options = ["-w", "--unroll=none", f"--profile={target}", "--mode", *mode]
+    words = [sys.executable, "-m", "macah", "run", *options, str(source)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    kernels = json.loads(target.read_text())["kernels"]
+    for kernel, wanted in zip(kernels, counted(source), strict=True):
+        loops = kernel["loops"]
+        assert kernel["iterations"]["complete"] == wanted.executed, kernel["name"]
+        if kernel["name"] in NOT_COUNTED:
+            assert loops is None and kernel["iterations"]["useful"] is None and not kernel["work"]
+            continue
+        bodies = sum(loop["bodies"] for loop in loops if loop["innermost"])
+        useful = kernel["iterations"]["useful"]
+        assert bodies == (wanted.useful if loops else 0), kernel["name"]
+        assert sum(part["iterations"] for part in kernel["work"]) == wanted.executed
+        assert sum(part["cycles"] for part in kernel["work"]) <= kernel["cycles"]["active"]
+        assert useful == sum(p["iterations"] for p in kernel["work"] if p["loops"] or not loops)
+        assert useful <= bodies or not loops
