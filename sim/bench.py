@@ -65,6 +65,8 @@ def bench_text(design: DesignLike, wave: Recorder | None = None, watch: Watch | 
             *([f"    {watch_task(watch)}"] if watch else []),
             "  end",
             _TASKS,
+            "  // Cheaper than to look in each cycle. Both are registers.",
+            "  always @(posedge done or posedge fail) disable cycles;",
             "  always @(go) if (go != finished) begin",
             *([f"    {begins(Phase.FILLS)}"] if watch else []),
             "    rst = 1; tick; rst = 0;",
@@ -106,11 +108,16 @@ _TASKS = """\
 _RUN = """\
     $macah_begin;
     start = 1; tick; start = 0;
-    while (!done && !fail) begin
-      $macah_drive;
-      #1 $macah_commit(again);
-      while (again) #1 $macah_commit(again);
-      clk = 1; #1 clk = 0;{step}
+    if (!done && !fail) begin
+      begin : cycles
+        forever begin
+          $macah_drive;
+          #1 $macah_commit(again);
+          while (again) #1 $macah_commit(again);
+          clk = 1; #1 clk = 0;{step}
+        end
+      end
+      #1 clk = 0;{step}
     end
     $macah_end;"""
 

@@ -52,8 +52,16 @@ static void *map_new(int *fd, int given) {
  * that the parent cannot change what the child gets. Where there is no memory for it, the child ends. */
 static int copy_fd = -1;
 
+/* What is copied must not have locks that a simulator of the parent keeps. One that was killed keeps them for ever. */
+static void wait_for_keepers(void) {
+  macah_add(&macah_arena->shy, MACAH_COPIED);
+  for (int looks = 0; macah_load(&macah_arena->keepers) && looks < 5000; looks++)
+    nanosleep(&(struct timespec){0, 100000}, NULL);
+}
+
 static void before_fork(void) {
   pthread_mutex_lock(&lock);
+  wait_for_keepers();
   copy_fd = memfd_create("macah-arena", MFD_CLOEXEC);
   const char *next = (const char *)macah_arena, *end = next + used;
   while (copy_fd >= 0 && next < end) {
@@ -65,6 +73,7 @@ static void before_fork(void) {
 
 static void after_fork_in_parent(void) {
   close(copy_fd);
+  macah_add(&macah_arena->shy, -MACAH_COPIED);
   pthread_mutex_unlock(&lock);
 }
 
@@ -75,6 +84,8 @@ static void after_fork_in_child(void) {
     macah_die("cannot get shared memory after fork(): %s", strerror(errno));
   close(macah_arena_fd);
   macah_arena_fd = copy_fd;
+  macah_arena->keepers = 0;
+  macah_add(&macah_arena->shy, -MACAH_COPIED);
   pthread_mutex_unlock(&lock);
 }
 

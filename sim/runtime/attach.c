@@ -48,6 +48,7 @@ void begin_execution(void) {
     struct port *p = &ports[i];
     p->stream = (struct macah_stream *)((char *)macah_arena + execution->stream[i]);
     p->phase = p->owed = 0;
+    p->known = 0;
     check_port(i);
   }
 }

@@ -22,7 +22,9 @@
 
 #include "macah.h"
 
-enum { MACAH_BELLS = 64, MACAH_SPINS = 100 };
+enum { MACAH_BELLS = 64, MACAH_SPINS = 100, MACAH_PATIENT_SPINS = 10 };
+/* Why simulators are shy: somebody else wants a lock, from then on; and while a process is copied. */
+enum { MACAH_WANTED = 1, MACAH_COPIED = 2 };
 
 /* Time in lock step (lockstep.c): a cycle of all `active` executions begins when all have `arrived` at it and the
  * host is at rest. Threads of the host that look for something in vain look again when another cycle is over. */
@@ -40,6 +42,7 @@ struct macah_arena {
   struct macah_clock clock;
   struct macah_bell simulator[MACAH_BELLS];
   uint64_t profile; /* profile.h; or 0 */
+  uint32_t keepers, shy; /* simulators that keep locks from one cycle to the next; if not 0, none may */
 };
 
 extern struct macah_arena *macah_arena;
@@ -79,9 +82,15 @@ static inline int macah_try_lock(struct macah_end *end) {
   return !__atomic_load_n(&end->lock, __ATOMIC_RELAXED) && !__atomic_exchange_n(&end->lock, 1, __ATOMIC_ACQUIRE);
 }
 
+static inline void macah_want_lock(int spins) {
+  if (spins == MACAH_PATIENT_SPINS) __atomic_fetch_or(&macah_arena->shy, MACAH_WANTED, __ATOMIC_SEQ_CST);
+}
+
 static inline void macah_lock(struct macah_end *end) {
-  for (int spins = 0; !macah_try_lock(end); spins++)
+  for (int spins = 0; !macah_try_lock(end); spins++) {
+    macah_want_lock(spins);
     if (spins >= MACAH_SPINS) sched_yield();
+  }
 }
 
 static inline void macah_unlock(struct macah_end *end) { __atomic_store_n(&end->lock, 0, __ATOMIC_RELEASE); }

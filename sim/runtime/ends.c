@@ -49,6 +49,7 @@ void macah_take(macah_stream *s, struct macah_end *end) {
 }
 
 void macah_disown(struct macah_end *end) {
+  if (__atomic_load_n(&end->owner, __ATOMIC_ACQUIRE) == &nobody) return; /* for good */
   macah_lock(end);
   const void *owner = __atomic_load_n(&end->owner, __ATOMIC_RELAXED);
   macah_store(&end->owner, &nobody);

@@ -25,13 +25,17 @@ void begin_naps(int never_for_polls) {
   eager = never_for_polls;
 }
 
+/* The count that has changed must be visible before it is known who sleeps. */
 static void tell(struct port *p) {
-  if (p->owed) macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, p->owed);
+  if (!p->owed) return;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, p->owed);
   p->owed = 0;
 }
 
 void tell_all(void) {
   debt_age = 0;
+  let_go();
   for (unsigned i = 0; i < port_count; i++) tell(&ports[i]);
 }
 

@@ -3,17 +3,27 @@
 #include "ports.h"
 #include "trace.h"
 
+/* Most elements and words have one of these sizes. */
+static inline void copy(void *to, const void *from, size_t size) {
+  switch (size) {
+    case 1: memcpy(to, from, 1); break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: memcpy(to, from, size);
+  }
+}
+
 static uint32_t word_of(const struct port *p, const unsigned char *element, unsigned k) {
   const struct word *w = &p->word[k];
   uint32_t value = 0;
-  for (unsigned i = 0; i < w->bytes; i++) value |= (uint32_t)element[w->offset + i] << 8 * i;
+  copy(&value, element + w->offset, w->bytes);
   unsigned unused = 32 - 8 * w->bytes;
   return w->is_signed && unused ? (uint32_t)((int32_t)(value << unused) >> unused) : value;
 }
 
 static void set_word(struct port *p, unsigned k, uint32_t value) {
   const struct word *w = &p->word[k];
-  for (unsigned i = 0; i < w->bytes; i++) p->element[w->offset + i] = (unsigned char)(value >> 8 * i);
+  copy(p->element + w->offset, &value, w->bytes);
 }
 
 static void show(struct port *p, int open, int ended) {
@@ -21,12 +31,24 @@ static void show(struct port *p, int open, int ended) {
   if (ended != p->shown_ended) put_bit(p->ended, p->shown_ended = ended);
 }
 
+static int is_empty(struct port *p) {
+  if ((int64_t)(p->known - p->seen) <= 0) p->known = macah_load(&p->stream->sender.count);
+  return p->known == p->seen;
+}
+
+static int is_full(struct port *p) {
+  const struct macah_stream *s = p->stream;
+  uint64_t sent = macah_load(&s->sender.count) + macah_load(&s->sender.reserved);
+  if (sent - p->known >= s->depth) p->known = macah_load(&s->receiver.count);
+  return sent - p->known >= s->depth;
+}
+
 /* Looks without the lock: `commit` checks that the element is still the next one. */
 static void show_receiver(struct port *p) {
   struct macah_stream *s = p->stream;
   int closed = (int)macah_load(&s->closed);
   p->seen = macah_load(&s->receiver.count);
-  int open = p->phase || macah_load(&s->sender.count) != p->seen;
+  int open = p->phase || !is_empty(p);
   if (open) {
     const unsigned char *element = p->phase ? p->element : macah_element(s, p->seen);
     uint32_t data = word_of(p, element, p->phase);
@@ -37,7 +59,7 @@ static void show_receiver(struct port *p) {
 
 static void show_port(struct port *p) {
   if (p->sends)
-    show(p, p->phase || !macah_is_full(p->stream), 0);
+    show(p, p->phase || !is_full(p), 0);
   else
     show_receiver(p);
 }
@@ -48,39 +70,68 @@ void show_ports(void) {
 
 static struct macah_end *end_of(struct port *p) { return p->sends ? &p->stream->sender : &p->stream->receiver; }
 
-static int needs_claim(const struct port *p) { return p->moves && p->phase == 0; }
+/* An element is taken with its first word, and given with its last one. */
+static int needs_claim(const struct port *p) {
+  return p->moves && !p->held && (p->phase == 0 || (p->sends && p->phase + 1 == p->words));
+}
 
-static void let_go(unsigned count) {
-  for (unsigned i = 0; i < count; i++)
-    if (needs_claim(&ports[i])) macah_unlock(end_of(&ports[i]));
+static int keeping; /* locks from one cycle to the next */
+
+void let_go(void) {
+  for (unsigned i = 0; i < port_count; i++) {
+    if (ports[i].held) macah_unlock(end_of(&ports[i]));
+    ports[i].held = 0;
+  }
+  if (keeping) macah_add(&macah_arena->keepers, -1);
+  keeping = 0;
+}
+
+/* A lock costs more than many a cycle, and nearly always, nobody else wants it; who does says so in `shy`. */
+static void keep_or_let_go(void) {
+  if (macah_arena->clock.on || macah_load(&macah_arena->shy)) {
+    let_go();
+  } else if (!keeping) {
+    keeping = 1;
+    macah_add(&macah_arena->keepers, 1);
+    if (macah_load(&macah_arena->shy)) let_go();
+  }
 }
 
 static int still_true(const struct port *p) {
+  if (p->phase != 0) return 1;
   return p->sends ? !macah_is_full(p->stream) : macah_load(&p->stream->receiver.count) == p->seen;
 }
 
 /* Locks the ends of all elements that move; all or none, so that two simulators cannot wait for each other. */
 static int claim(void) {
+  int tries = 0;
   for (unsigned i = 0; i < port_count; i++) {
-    if (!needs_claim(&ports[i])) continue;
-    if (!macah_try_lock(end_of(&ports[i]))) {
-      let_go(i);
+    struct port *p = &ports[i];
+    if (!needs_claim(p)) continue;
+    p->held = macah_try_lock(end_of(p));
+    if (!p->held) {
+      let_go();
+      macah_want_lock(tries++);
       sched_yield();
       i = (unsigned)-1;
-    } else if (!still_true(&ports[i])) {
-      let_go(i + 1);
+    } else if (!still_true(p)) {
+      let_go();
       return 0;
     }
   }
   return 1;
 }
 
+/* Counts are ours with the lock. Who sleeps is told later (naps.c), so that visible soon is soon enough. */
+static void step(struct macah_end *end) { __atomic_store_n(&end->count, end->count + 1, __ATOMIC_RELEASE); }
+
 static void receive_word(struct port *p) {
-  if (p->phase == 0) {
-    macah_pop(p->stream, p->element);
-    macah_unlock(&p->stream->receiver);
-    owe(p);
-  }
+  struct macah_stream *s = p->stream;
+  if (p->phase != 0) return;
+  if (p->words > 1) copy(p->element, macah_element(s, p->seen), p->size);
+  s->receiver.seen = p->known; /* never behind the own count, as the fast way relies on */
+  step(&s->receiver);
+  owe(p);
 }
 
 static void send_word(struct port *p) {
@@ -89,14 +140,12 @@ static void send_word(struct port *p) {
   set_word(p, p->phase, get(p->data));
   int last = p->phase + 1 == p->words;
   if (p->phase == 0 && !last) macah_add(&s->sender.reserved, 1);
-  if (p->phase != 0 && last) {
-    macah_lock(&s->sender);
-    macah_add(&s->sender.reserved, -1);
-  }
-  if (last && s->sender.trace) macah_trace(s, p->element, NULL);
-  if (last) macah_push(s, p->element);
-  if (p->phase == 0 || last) macah_unlock(&s->sender);
-  if (last) owe(p);
+  if (p->phase != 0 && last) macah_add(&s->sender.reserved, -1);
+  if (!last) return;
+  if (s->sender.trace) macah_trace(s, p->element, NULL);
+  copy(macah_element(s, s->sender.count), p->element, p->size);
+  step(&s->sender);
+  owe(p);
 }
 
 static void move_words(void) {
@@ -150,6 +199,7 @@ int commit(void) {
     return 0;
   }
   move_words();
+  if (moving) keep_or_let_go();
   if (design_is_stalled)
     execution->stalls++;
   else

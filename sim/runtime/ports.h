@@ -16,6 +16,8 @@ struct port {
   struct macah_stream *stream;
   unsigned phase; /* the next word */
   uint64_t seen;  /* elements received by all when `shown_data` was read */
+  uint64_t known; /* the other end's count, when last looked at, which is not before all is used up */
+  int held;       /* our end's lock is ours */
   uint32_t shown_data;
   int shown_open;
   int shown_ended;
@@ -55,6 +57,8 @@ extern void (*at_end_of_host)(void);
 void show_ports(void);
 /* Makes the transfers of the coming clock edge; 0, and no transfer, if the design must see new values first. */
 int commit(void);
+/* Locks are kept from one cycle to the next; others get them now. */
+void let_go(void);
 
 /* naps.c: sleeping, and waking who sleeps at the other ends. */
 void begin_naps(int never_for_polls);

@@ -185,7 +185,7 @@ def test_what_to_install(
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin" if says else str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(SimulatorMissing, match=problem):
-        build_verilator([pass_on()], tmp_path, "cc", [None])
+        build_verilator([pass_on()], tmp_path, "cc", [None], [None])
 
 
 def test_wrong_usage() -> None:
