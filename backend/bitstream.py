@@ -9,7 +9,7 @@ from .configuration import Configuration, Issue, Selected, configure
 from .dfg import Const, LiveIn
 from .mapping import Mapping
 from .rows import DRAIN_BITS, INDEX_BITS, OPCODES, STAGE_BITS, Field, NoHardware, Rows
-from .verilog_frame import Access
+from .verilog_frame import Access, FabricDesign
 
 
 def bitstream(mapping: Mapping, rows: Rows, ports: tuple[str, ...]) -> Access:
@@ -129,3 +129,19 @@ class _Writer:
         self.words[self.rows.configuration(controller, 0, 1)] = self.fitting(
             drain, DRAIN_BITS, "cycles after its end is known"
         )
+
+
+def show_bits(design: FabricDesign) -> str:
+    """The configuration as text that $readmemh reads: addresses and words. Comments say where all else is."""
+    dfg, access = design.dfg, design.access
+    lines = [f"// configuration of {dfg.name} for {design.top}, {len(access.configuration)} words"]
+    for name, places in zip(dfg.live_ins, access.live_ins, strict=True):
+        lines.append(f"// live-in {name}:{''.join(f' {address:08x}' for address in places)}")
+    for name, address in zip(dfg.live_outs, access.live_outs, strict=True):
+        lines.append(f"// live-out {name}: {address:08x}")
+    for memory, address in zip(dfg.memories, access.memories, strict=True):
+        lines.append(f"// array {memory.name}: {address:08x}, {memory.words} words")
+    for stream, port in zip(dfg.streams, access.ports, strict=True):
+        lines.append(f"// stream {stream.name}: {port}")
+    lines += [f"{address:08x} {word:08x}" for address, word in access.configuration]
+    return "\n".join(lines) + "\n"

@@ -146,7 +146,8 @@ class _Fabric:
     def _declarations(self) -> Iterator[str]:
         slot, word = self.rows.slot_bits, self.rows.word_bits
         yield "reg running;"
-        yield f"reg {bit_range(slot)}slot, last_slot;"
+        yield f"reg {bit_range(slot)}slot;"
+        yield f"reg {bit_range(slot)}last_slot;"
         yield f"reg {bit_range(STAGE_BITS)}age; // intervals since the start"
         yield f"reg {bit_range(DRAIN_BITS)}drain, drain_cycles; // until the last iteration is complete"
         yield "wire moves = running && !stalled;"

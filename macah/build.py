@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.verilog_frame import Design
+from sim.access import together
 from sim.cosim import BENCHES, RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing, build_image
 from sim.objects import compile_objects
 from sim.wave import Wave, layout
@@ -95,8 +96,10 @@ def _write_layouts(designs: Sequence[Design], wave: Wave | None, simulator: str)
     """Writes, beside each waveform that there will be, how GTKWave is to show it."""
     if wave is None:
         return
-    for design in designs:
-        own = wave.of(design.top, len(designs) > 1)
+    groups = together(designs)
+    for group in groups:
+        design = designs[group[0]]
+        own = wave.of(design.top, len(groups) > 1)
         write_whole(own.path.with_suffix(".gtkw"), layout(design, own, BENCHES[simulator]).encode())
 
 

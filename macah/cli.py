@@ -21,7 +21,7 @@ from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, fo
 from .options import Options
 from .warn import WarningOptions
 
-EMITS = ("c", "host-c", "ir", "dfg", "graph", "map", "verilog", "design")
+EMITS = ("c", "host-c", "ir", "dfg", "graph", "map", "verilog", "bits", "design")
 MODES = ("c", "dataflow", "mapped")
 
 USAGE = """macahc [options] FILE.macah

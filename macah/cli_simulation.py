@@ -9,10 +9,11 @@ from typing import Any
 
 from sim.wave import SUFFIXES
 
+NETLISTS = ("specialised", "generic")
 TIMES = ("free", "lockstep")
 MOST_OVERLAP = 64
 SIMULATORS = ("icarus", "verilator")
-SIMULATION_VALUED = ("--simulator", "--stall-cycles", "--wave", "--wave-from", "--wave-to")
+SIMULATION_VALUED = ("--simulator", "--netlist", "--stall-cycles", "--wave", "--wave-from", "--wave-to")
 """Options that take their value as the next word."""
 
 
@@ -31,6 +32,12 @@ def add_simulation(parser: argparse.ArgumentParser) -> None:
         default="",
         help="what simulates kernels (default icarus); verilator compiles for seconds, and pays off from some"
         " 200,000 cycles on",
+    )
+    add(
+        "--netlist",
+        choices=NETLISTS,
+        help="specialised: the array with a kernel's configuration folded in, which is fast (default);"
+        " generic: the array as it is, loaded with the kernels' configurations in turns",
     )
     add(
         "--stall-cycles",
@@ -87,6 +94,12 @@ def check_simulation(parser: argparse.ArgumentParser, found: argparse.Namespace,
         parser.error("--time is about simulated kernels: leave out --mode c")
     if found.simulator and not simulated:
         parser.error("--simulator is about simulated kernels: leave out --mode c")
+    if found.netlist and "mapped" not in (found.mode, *(found.modes or ())):
+        parser.error("--netlist goes with --mode mapped")
+    if found.emit == "design" and found.netlist == "generic":
+        parser.error("--emit design is about kernels on specialised netlists: leave out --netlist generic")
+    if found.emit == "bits" and (found.mode != "mapped" or found.netlist == "specialised"):
+        parser.error("--emit bits is about kernels on a generic netlist")
     if found.overlap and "dataflow" not in (found.mode, *(found.modes or ())):
         parser.error("--overlap goes with --mode dataflow")
 
@@ -97,6 +110,7 @@ def simulation(found: argparse.Namespace) -> dict[str, Any]:
     return {
         "window": found.overlap or 1,
         "simulator": found.simulator or SIMULATORS[0],
+        "netlist": "generic" if found.emit == "bits" else found.netlist or NETLISTS[0],
         "stall_cycles": found.stall_cycles,
         "wave": None if found.wave is None else Path(found.wave),
         "wave_cycles": (found.wave_from or 0, found.wave_to),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +12,9 @@ from backend.bound import minimum_interval
 from backend.dfg import DFG
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, Mapping, Shortage
+from backend.rows import NoHardware
 from backend.verilog import Design, emit
+from backend.verilog_fabric import hardware
 
 from .diagnostic import MacahError, Note
 from .fabrics import fabric_of as fabric_of
@@ -110,7 +113,26 @@ def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, sta
 def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
     """Maps all kernels of a program."""
     fabric = fabric_of(options.arch)
-    return [mapped(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
+    kernels = [mapped(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
+    return loaded(kernels, fabric, stages) if options.netlist == "generic" else kernels
+
+
+def loaded(kernels: Sequence[Compiled], fabric: Fabric, stages: Stages) -> list[Compiled]:
+    """The kernels on the fabric itself, which they are loaded into in turns. Errors: MacahError."""
+    found = []
+    with stages("emit the fabric"):
+        try:
+            made = hardware(fabric) if kernels else None
+        except NoHardware as problem:
+            raise MacahError(f"there is no generic netlist: {problem}", code="does-not-fit") from None
+        for kernel in kernels:
+            assert made is not None
+            try:
+                found.append(replace(kernel, design=made.load(kernel.mapping), loops=()))
+            except NoHardware as problem:
+                message = f"kernel '{kernel.site.name}' cannot be loaded into {fabric.name}: {problem}"
+                raise MacahError(message, kernel.site.where, code="does-not-fit") from None
+    return found
 
 
 def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Compiled:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from backend.bitstream import show_bits
 from backend.dfg import show_dfg
 from backend.kernel_json import write_kernel
 from backend.show import show_mapping
+from backend.verilog_frame import FabricDesign
 
 from .adpc import given, pseudo_constants
 from .build import build, warning_flags
@@ -236,7 +238,9 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
         return to_host_c(program, [HostKernel(k.site, k.kernel, k.dfg) for k in kernels], adpc)
     if options.emit == "design":
         return design_json(kernels, options.arch, "dataflow" if make is dataflow_kernels else "mapped")
-    return "\n".join(k.design.text for k in kernels)
+    if options.emit == "bits":
+        return "\n".join(show_bits(k.design) for k in kernels if isinstance(k.design, FabricDesign))
+    return "\n".join(dict.fromkeys(k.design.text for k in kernels))  # kernels may share a fabric
 
 
 def write_output(options: Options, text: str) -> None:

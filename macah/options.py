@@ -41,6 +41,7 @@ class Options:
     disable: tuple[str, ...] = ()  # names of optimisations
     time: bool = False
     simulator: str = "icarus"  # or verilator
+    netlist: str = "specialised"  # or generic
     stall_cycles: int = 0  # without an element moved, after which a kernel is given up; 0: any
     wave: Path | None = None
     wave_cycles: tuple[int, int | None] = (0, None)  # the first and the last

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from backend.dfg import DFG, StreamPort
+from backend.verilog_frame import FabricDesign
 from backend.watch import Watch
 
+from .access import DesignLike as DesignLike
+from .access import Transfer, access_of, fetches, stores
 from .watching import Phase, begins, watch_declarations, watch_task
 
 BENCH = "macah_bench"
@@ -21,21 +24,6 @@ MAX_MEMORIES, MAX_WORDS = 256 - FIRST_MEMORY, 1 << 24
 """What the word port can address."""
 
 
-class DesignLike(Protocol):
-    """What the simulation needs of a `backend.verilog.Design`: its text, top module and graph."""
-
-    @property
-    def top(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def dfg(self) -> DFG: ...
-    @property
-    def interval(self) -> int: ...
-    @property
-    def length(self) -> int: ...
-
-
 class Recorder(Protocol):
     """Verilog that records what happens: a `wave.Wave`."""
 
@@ -43,40 +31,50 @@ class Recorder(Protocol):
     def step(self) -> Iterator[str]: ...
 
 
-def bench_text(design: DesignLike, wave: Recorder | None = None, watch: Watch | None = None) -> str:
-    """The bench of a design: each change of `go`, which the control plane makes, is one execution.
+def bench_text(
+    kernels: DesignLike | Sequence[DesignLike], wave: Recorder | None = None, watch: Watch | None = None
+) -> str:
+    """The bench of a design, or of kernels that take turns on a fabric.
 
-    With `watch`, it tells the runtime what a profile is made from.
+    Each change of `go`, which the control plane makes, is one execution. With `watch`, it tells the runtime
+    what a profile is made from.
     """
-    dfg = design.dfg
+    kernels = kernels if isinstance(kernels, Sequence) else [kernels]
+    design = kernels[0]
+    loads = any(access_of(kernel).configuration for kernel in kernels)
     return "\n".join(
         [
             "`timescale 1ns/1ns",
             f"module {BENCH};",
-            *(f"  {line}" for line in declarations(dfg)),
-            "  reg go = 0, finished = 0, again = 0, first = 1;",
+            *(f"  {line}" for line in declarations(design.dfg, stream_ports(design))),
+            "  reg go = 0, finished = 0, again = 0, first = 1; reg [31:0] which = 0, from = 0, many = 0;",
             *(f"  {line}" for line in instance(design)),
             *(f"  {line}" for line in (wave.start(design) if wave else ())),
             *(f"  {line}" for line in (watch_declarations(watch) if watch else ())),
             "  initial begin",
             "    $macah_status(stalled);",
-            *(f"    {_port_task(s, stream)}" for s, stream in enumerate(dfg.streams)),
-            *(f"    $macah_patience({s}, {cycles});" for s, cycles in patience(design)),
+            *(f"    {line}" for k, kernel in enumerate(kernels) for line in _port_tasks(k, kernel)),
             *([f"    {watch_task(watch)}"] if watch else []),
             "  end",
             _TASKS,
             "  // Cheaper than to look in each cycle. Both are registers.",
             "  always @(posedge done or posedge fail) disable cycles;",
             "  always @(go) if (go != finished) begin",
-            *([f"    {begins(Phase.FILLS)}"] if watch else []),
+            "    $macah_kernel(which, first, from, many);",
+            *([f"    {_FILLS}"] if watch and not loads else []),
+            *([f"    if (many != 0) {begins(Phase.CONFIGURES)} else {_FILLS}"] if watch and loads else []),
             "    rst = 1; tick; rst = 0;",
-            *(f"    {each.statement('store')}" for each in stores(dfg)),
+            *(_LOAD if loads else []),
+            *([f"    if (many != 0) {_FILLS}"] if watch and loads else []),
+            *(f"    {line}" for line in _by_kernel([_calls("store", stores(kernel)) for kernel in kernels])),
             _RUN.format(step=" ".join(["", *(wave.step() if wave else ())])),
             "    if (!fail) begin",
-            *(f"      {each.statement('fetch')}" for each in fetches(dfg)),
+            *(
+                f"      {line}"
+                for line in _by_kernel([_calls("fetch", fetches(kernel)) for kernel in kernels])
+            ),
             *([f"      {begins(Phase.STARTS)}"] if watch else []),
             "    end",
-            "    first = 0;",
             *(["    $dumpflush;"] if wave else []),
             "    finished = go;",
             "  end",
@@ -105,6 +103,17 @@ _TASKS = """\
     end
   endtask"""
 
+_FILLS = begins(Phase.FILLS)
+_LOAD = (
+    "    ctl_write = 1;",
+    "    for (i = 0; i < many; i = i + 1) begin",
+    "      $macah_pair_in(from + 2 * i, ctl_address, ctl_wdata);",
+    "      tick;",
+    "    end",
+    "    ctl_write = 0;",
+)
+"""Loads a fabric with the configuration of the kernel that begins, if it has another's."""
+
 _RUN = """\
     $macah_begin;
     start = 1; tick; start = 0;
@@ -131,8 +140,19 @@ class Pin:
     enters: bool
 
 
-def pins(dfg: DFG) -> tuple[Pin, ...]:
-    """All ports of a design of this graph."""
+def stream_ports(design: DesignLike) -> tuple[tuple[str, bool], ...]:
+    """The ports for streams: what the names of their signals begin with, and whether they send."""
+    if isinstance(design, FabricDesign):
+        return design.pins
+    return _own_ports(design.dfg)
+
+
+def _own_ports(dfg: DFG) -> tuple[tuple[str, bool], ...]:
+    return tuple((f"s{s}", stream.sends) for s, stream in enumerate(dfg.streams))
+
+
+def pins(dfg: DFG, ports: Sequence[tuple[str, bool]] | None = None) -> tuple[Pin, ...]:
+    """All ports of a design of this graph, or of a fabric that has these for streams."""
     control = (
         *(Pin(name, 1, True) for name in ("clk", "rst", "start", "ctl_write")),
         *(Pin(name, 32, True) for name in ("ctl_address", "ctl_wdata")),
@@ -140,17 +160,17 @@ def pins(dfg: DFG) -> tuple[Pin, ...]:
         *(Pin(name, 32, False) for name in ("ctl_rdata", "fail_index")),
     )
     found = [*control]
-    for s, stream in enumerate(dfg.streams):
-        found.append(Pin(f"s{s}_tdata", 32, not stream.sends))
-        found.append(Pin(f"s{s}_tvalid", 1, not stream.sends))
-        found.append(Pin(f"s{s}_tready", 1, stream.sends))
-        found.append(Pin(f"s{s}_{'close' if stream.sends else 'ended'}", 1, not stream.sends))
+    for name, sends in _own_ports(dfg) if ports is None else ports:
+        found.append(Pin(f"{name}_tdata", 32, not sends))
+        found.append(Pin(f"{name}_tvalid", 1, not sends))
+        found.append(Pin(f"{name}_tready", 1, sends))
+        found.append(Pin(f"{name}_{'close' if sends else 'ended'}", 1, not sends))
     return tuple(found)
 
 
-def declarations(dfg: DFG) -> Iterator[str]:
+def declarations(dfg: DFG, ports: Sequence[tuple[str, bool]] | None = None) -> Iterator[str]:
     """A variable for each input of the design and a wire for each output, all named as its ports."""
-    for pin in pins(dfg):
+    for pin in pins(dfg, ports):
         bits = "" if pin.bits == 1 else f"[{pin.bits - 1}:0] "
         yield f"reg {bits}{pin.name} = 0;" if pin.enters else f"wire {bits}{pin.name};"
 
@@ -158,15 +178,41 @@ def declarations(dfg: DFG) -> Iterator[str]:
 def instance(design: DesignLike) -> Iterator[str]:
     """The design, connected to the variables of its ports' names."""
     yield f"{design.top} kernel ("
-    yield ",\n    ".join(f"  .{pin.name}({pin.name})" for pin in pins(design.dfg))
+    yield ",\n    ".join(f"  .{pin.name}({pin.name})" for pin in pins(design.dfg, stream_ports(design)))
     yield ");"
 
 
-def _port_task(s: int, stream: StreamPort) -> str:
+def _port_tasks(k: int, design: DesignLike) -> Iterator[str]:
+    """What the runtime is told once of a kernel's streams."""
+    ports = access_of(design).ports
+    for s, stream in enumerate(design.dfg.streams):
+        yield _port_task(f"{k}, {s}", ports[s], stream)
+    for s, cycles in patience(design):
+        yield f"$macah_patience({k}, {s}, {cycles});"
+
+
+def _port_task(numbers: str, port: str, stream: StreamPort) -> str:
     flag = "close" if stream.sends else "ended"
     words = "".join(f", {w.offset}, {w.size}, {int(w.signed)}" for w in stream.words)
-    signals = ", ".join(f"s{s}_{name}" for name in ("tdata", "tvalid", "tready", flag))
-    return f"$macah_port({s}, {int(stream.sends)}, {signals}, {stream.size}{words});"
+    signals = ", ".join(f"{port}_{name}" for name in ("tdata", "tvalid", "tready", flag))
+    return f"$macah_port({numbers}, {int(stream.sends)}, {signals}, {stream.size}{words});"
+
+
+def _by_kernel(choices: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Statements of the kernel that begins or ends."""
+    if len(choices) == 1:
+        yield from choices[0]
+        return
+    yield "case (which)"
+    for k, statements in enumerate(choices):
+        yield f"  {k}: begin"
+        yield from (f"    {statement}" for statement in statements)
+        yield "  end"
+    yield "endcase"
+
+
+def _calls(task: str, transfers: Iterator[Transfer]) -> list[str]:
+    return [each.statement(task) for each in transfers]
 
 
 def patience(design: DesignLike) -> Iterator[tuple[int, int]]:
@@ -178,54 +224,3 @@ def patience(design: DesignLike) -> Iterator[tuple[int, int]]:
         used = {node.op for node in design.dfg.nodes if node.stream == s}
         if "await" in used and "try_recv" not in used:
             yield s, design.length + 2 * design.interval
-
-
-def region(number: int) -> str:
-    """The first address of a region of the word port."""
-    return f"32'h{number << 24:08x}"
-
-
-def memory_is_refilled(dfg: DFG, m: int) -> bool:
-    """Whether a table's first contents must be written again at each entry, as the kernel changes them."""
-    return bool(dfg.memories[m].initial) and any(n.op == "store" and n.memory == m for n in dfg.nodes)
-
-
-def _memory_bases(dfg: DFG) -> list[int]:
-    """Where each memory begins among the words of an execution: after live-ins and live-outs."""
-    bases = [len(dfg.live_ins) + len(dfg.live_outs)]
-    for memory in dfg.memories:
-        bases.append(bases[-1] + memory.words)
-    return bases
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """Words that go between the word port, from `address` on, and those of an execution, from `index` on."""
-
-    address: int
-    index: int
-    count: int
-    once: bool = False  # at the first execution only
-
-    def statement(self, task: str) -> str:
-        """The same in Verilog."""
-        call = f"{task}(32'h{self.address:08x}, {self.index}, {self.count});"
-        return f"if (first) {call}" if self.once else call
-
-
-def stores(dfg: DFG) -> Iterator[Transfer]:
-    """Fills live-ins and memories. Memories that nobody fills are zeroed once, as X would spread."""
-    if dfg.live_ins:
-        yield Transfer(LIVE_IN << 24, 0, len(dfg.live_ins))
-    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
-        always = memory.captured_in or memory_is_refilled(dfg, m)
-        yield Transfer(FIRST_MEMORY + m << 24, base, memory.words, once=not always)
-
-
-def fetches(dfg: DFG) -> Iterator[Transfer]:
-    """Takes live-outs and memories."""
-    if dfg.live_outs:
-        yield Transfer(LIVE_OUT << 24, len(dfg.live_ins), len(dfg.live_outs))
-    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
-        if memory.captured_out:
-            yield Transfer(FIRST_MEMORY + m << 24, base, memory.words)

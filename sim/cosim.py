@@ -14,7 +14,8 @@ from pathlib import Path
 from backend.dfg import DFG
 from backend.watch import Watch
 
-from .bench import BENCH, DesignLike
+from .access import DesignLike, access_of, together
+from .bench import BENCH
 from .icarus import build_icarus
 from .simulator import RUNTIME as RUNTIME
 from .simulator import Simulation
@@ -87,10 +88,13 @@ def build_image(
     runs, `watches` what of each design a profile is made from.
     """
     assert all(len(design.dfg.streams) <= MAX_STREAMS for design in designs)
-    waves = [wave and wave.of(design.top, len(designs) > 1) for design in designs]
-    simulation = SIMULATORS[simulator](designs, directory, compiler, waves, watches or [None] * len(designs))
+    numbers = together(designs)
+    groups = [[designs[k] for k in group] for group in numbers]
+    waves = [wave and wave.of(group[0].top, len(groups) > 1) for group in groups]
+    watched = [watches[group[0]] if watches else None for group in numbers]
+    simulation = SIMULATORS[simulator](groups, directory, compiler, waves, watched)
     source = directory / "image.c"
-    source.write_text(_image_source(designs, simulation, lockstep, stall_cycles))
+    source.write_text(_image_source(designs, numbers, simulation, lockstep, stall_cycles))
     return Image(_COSIM_SOURCES, (source,))
 
 
@@ -134,8 +138,12 @@ def _ports(k: int, dfg: DFG) -> str:
     return f"static const struct macah_port port{k}[] = {{\n{''.join(rows)}}};\n" if rows else ""
 
 
-def _kernel_source(k: int, dfg: DFG, path: Path) -> str:
-    parts = [_included(f"macah_design{k}", path), _strings(f"assertions{k}", _assertions(dfg))]
+def _kernel_source(k: int, design: DesignLike) -> str:
+    dfg, configuration = design.dfg, access_of(design).configuration
+    parts = [_strings(f"assertions{k}", _assertions(dfg))]
+    if configuration:
+        pairs = ",\n".join(f"  {address}u, {word}u" for address, word in configuration)
+        parts.append(f"static const uint32_t configuration{k}[] = {{\n{pairs}}};\n")
     parts.append(_ports(k, dfg))
     rows = []
     for m, memory in enumerate(dfg.memories):
@@ -151,22 +159,26 @@ def _kernel_source(k: int, dfg: DFG, path: Path) -> str:
     return "".join(parts)
 
 
-def _kernel_row(k: int, dfg: DFG) -> str:
+def _kernel_row(k: int, design: DesignLike, hardware: int, number: int) -> str:
+    dfg, configuration = design.dfg, access_of(design).configuration
     counts = ", ".join(str(len(x)) for x in (dfg.live_ins, dfg.live_outs, dfg.streams, dfg.memories))
     memory = f"memory{k}" if dfg.memories else "NULL"
-    design = f"macah_design{k}, macah_design{k}_end"
+    file = f"macah_design{hardware}, macah_design{hardware}_end"
     ports = f"port{k}" if dfg.streams else "NULL"
     assertions = f"assertions{k}, {len(dfg.assertions)}"
-    return f"  {{{_text(dfg.name)}, {design}, {counts}, {memory}, {assertions}, {ports}}},\n"
+    place = f"{hardware}, {number}, {f'configuration{k}' if configuration else 'NULL'}, {len(configuration)}"
+    return f"  {{{_text(dfg.name)}, {file}, {counts}, {memory}, {assertions}, {ports}, {place}}},\n"
 
 
 def _image_source(
     designs: Sequence[DesignLike],
+    groups: Sequence[Sequence[int]],
     simulation: Simulation,
     lockstep: bool,
     stall_cycles: int,
 ) -> str:
-    rows = "".join(_kernel_row(k, design.dfg) for k, design in enumerate(designs))
+    places = {k: (g, number) for g, group in enumerate(groups) for number, k in enumerate(group)}
+    rows = "".join(_kernel_row(k, design, *places[k]) for k, design in enumerate(designs))
     return "".join(
         [
             '#include "cosim.h"\n',
@@ -174,10 +186,8 @@ def _image_source(
             _included("macah_control", simulation.control),
             _strings("macah_simulator_command", simulation.command),
             _strings("macah_simulator_environment", [f"{k}={v}" for k, v in simulation.environment.items()]),
-            *(
-                _kernel_source(k, design.dfg, path)
-                for k, (design, path) in enumerate(zip(designs, simulation.designs, strict=True))
-            ),
+            *(_included(f"macah_design{g}", path) for g, path in enumerate(simulation.designs)),
+            *(_kernel_source(k, design) for k, design in enumerate(designs)),
             f"const struct macah_kernel macah_kernels[] = {{\n{rows}}};\n",
             f"const unsigned macah_kernel_count = {len(designs)};\n",
             f"const int macah_lockstep = {int(lockstep)};\n",

@@ -30,13 +30,13 @@ _CONTROL = Path(__file__).resolve().parent / "control.py"
 
 
 def build_icarus(
-    designs: Sequence[DesignLike],
+    groups: Sequence[Sequence[DesignLike]],
     directory: Path,
     compiler: str,
     waves: Sequence[Wave | None],
     watches: Sequence[Watch | None],
 ) -> Simulation:
-    """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
+    """Compiles the simulation of each group of kernels in `directory`. Errors: SimulatorMissing."""
     command, environment = _simulator()
     if waves and waves[0] is not None:
         command[-1] = "-fst" if waves[0].is_fst else "-vcd"
@@ -44,8 +44,8 @@ def build_icarus(
     module, control = directory / "module.vpi", directory / "control.zip"
     with ThreadPoolExecutor() as pool:
         shared = pool.submit(_compile_module, module, compiler)
-        bases = [directory / f"kernel{k}" for k in range(len(designs))]
-        compiled = tuple(pool.map(_compile_design, designs, bases, waves, watches))
+        bases = [directory / f"kernel{k}" for k in range(len(groups))]
+        compiled = tuple(pool.map(_compile_design, groups, bases, waves, watches))
         shared.result()
     with zipfile.ZipFile(control, "w") as archive:
         archive.write(_CONTROL, "macah_control.py")
@@ -60,10 +60,10 @@ def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
     run_tool([tool, "-g2005", "-s", top, "-o", str(output), *map(str, sources)], f"iverilog on {top}")
 
 
-def _compile_design(design: DesignLike, base: Path, wave: Wave | None, watch: Watch | None) -> Path:
+def _compile_design(group: Sequence[DesignLike], base: Path, wave: Wave | None, watch: Watch | None) -> Path:
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
-    kernel.write_text(design.text)
-    bench.write_text(bench_text(design, wave, watch))
+    kernel.write_text(group[0].text)
+    bench.write_text(bench_text(group, wave, watch))
     compiled = base.with_suffix(".vvp")
     compile_verilog([kernel, bench], BENCH, compiled)
     return compiled

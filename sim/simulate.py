@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .bench import BENCH, FIRST_MEMORY, LIVE_IN, LIVE_OUT, DesignLike, declarations, instance, region
+from .access import DesignLike, access_of
+from .bench import BENCH, declarations, instance, stream_ports
 from .icarus import compile_verilog
 from .simulator import find_tool
 
@@ -84,7 +85,7 @@ class _Job:
 
     def bench(self, live_ins: Sequence[int], memories: dict[int, Sequence[int]]) -> str:
         """The text of the bench."""
-        dfg = self.design.dfg
+        dfg, access = self.design.dfg, access_of(self.design)
         assert len(live_ins) == len(dfg.live_ins), (live_ins, dfg.live_ins)
         filled = {}
         for m, memory in enumerate(dfg.memories):
@@ -93,7 +94,7 @@ class _Job:
         lines = [
             "`timescale 1ns/1ns",
             f"module {BENCH};",
-            *declarations(dfg),
+            *declarations(dfg, stream_ports(self.design)),
             f"integer i, cycles = 0, stalls = 0, seed = {self.jitter or 0};",
             *instance(self.design),
             self.table("live_in", live_ins),
@@ -102,11 +103,15 @@ class _Job:
             "task tick; begin #1 clk = 1; #1 clk = 0; end endtask",
             "initial begin",
             "#1 rst = 1; tick; rst = 0; ctl_write = 1;",
-            *_store("live_in", LIVE_IN, len(live_ins)),
+            *(
+                f"  ctl_address = 32'd{at}; ctl_wdata = 32'd{word}; tick;"
+                for at, word in access.configuration
+            ),
+            *(line for k, places in enumerate(access.live_ins) for at in places for line in _put(k, at)),
             *(
                 line
                 for m, words in filled.items()
-                for line in _store(f"memory{m}", FIRST_MEMORY + m, len(words))
+                for line in _store(f"memory{m}", access.memories[m], len(words))
             ),
             "ctl_write = 0; start = 1; tick; start = 0;",
             f"while (!done && !fail && cycles + stalls < {self.limit}) begin",
@@ -117,11 +122,11 @@ class _Job:
             "end",
             '$display("end %d %d %b %d", cycles, stalls, fail, fail_index);',
             f'if (!done && !fail) $display("limit {self.limit}");',
-            *_fetch("live_out", LIVE_OUT, len(dfg.live_outs)),
+            *(line for at in access.live_outs for line in _fetch("live_out", at, 1)),
             *(
                 line
                 for m, memory in enumerate(dfg.memories)
-                for line in _fetch(f"memory {m}", 2 + m, memory.words)
+                for line in _fetch(f"memory {m}", access.memories[m], memory.words)
             ),
             "end",
             "endmodule",
@@ -131,35 +136,40 @@ class _Job:
     def streams(self) -> Iterator[str]:
         """For each stream, a task that shows its state and one that makes its transfer."""
         open_now = "1'b1" if self.jitter is None else "($random(seed) & 3) != 0"
-        for s, stream in enumerate(self.design.dfg.streams):
+        ports = access_of(self.design).ports
+        for s, (stream, p) in enumerate(zip(self.design.dfg.streams, ports, strict=True)):
             if stream.sends:
-                yield f"task drive{s}; s{s}_tready = {open_now}; endtask"
+                yield f"task drive{s}; {p}_tready = {open_now}; endtask"
                 yield f"task commit{s}; begin"
-                yield f'if (s{s}_tvalid && s{s}_tready) $display("sent {s} %h", s{s}_tdata);'
-                yield f'if (s{s}_close) $display("closed {s}");'
+                yield f'if ({p}_tvalid && {p}_tready) $display("sent {s} %h", {p}_tdata);'
+                yield f'if ({p}_close) $display("closed {s}");'
             else:
                 words = self.inputs.get(s, ())
                 yield self.table(f"input{s}", words)
                 yield f"integer place{s} = 0;"
                 yield f"task drive{s}; begin"
-                yield f"s{s}_tvalid = place{s} < {len(words)} && {open_now}; s{s}_tdata = input{s}[place{s}];"
-                yield f"s{s}_ended = place{s} == {len(words)} && {int(s in self.closed)}; end endtask"
+                yield f"{p}_tvalid = place{s} < {len(words)} && {open_now}; {p}_tdata = input{s}[place{s}];"
+                yield f"{p}_ended = place{s} == {len(words)} && {int(s in self.closed)}; end endtask"
                 yield f"task commit{s}; begin"
-                yield f"if (s{s}_tvalid && s{s}_tready) begin"
+                yield f"if ({p}_tvalid && {p}_tready) begin"
                 yield f'place{s} = place{s} + 1; $display("received {s}"); end'
             yield "end endtask"
 
 
-def _store(table: str, number: int, count: int) -> Iterator[str]:
-    if count:
-        yield f"for (i = 0; i < {count}; i = i + 1) begin"
-        yield f"  ctl_address = {region(number)} + i; ctl_wdata = {table}[i]; tick; end"
+def _put(k: int, address: int) -> Iterator[str]:
+    yield f"  ctl_address = 32'd{address}; ctl_wdata = live_in[{k}]; tick;"
 
 
-def _fetch(label: str, number: int, count: int) -> Iterator[str]:
+def _store(table: str, address: int, count: int) -> Iterator[str]:
     if count:
         yield f"for (i = 0; i < {count}; i = i + 1) begin"
-        yield f'  ctl_address = {region(number)} + i; #1 $display("{label} %h", ctl_rdata); end'
+        yield f"  ctl_address = 32'd{address} + i; ctl_wdata = {table}[i]; tick; end"
+
+
+def _fetch(label: str, address: int, count: int) -> Iterator[str]:
+    if count:
+        yield f"for (i = 0; i < {count}; i = i + 1) begin"
+        yield f'  ctl_address = 32\'d{address} + i; #1 $display("{label} %h", ctl_rdata); end'
 
 
 def _word(text: str, what: str) -> int:

@@ -41,19 +41,19 @@ class _Tools:
 
 
 def build_verilator(
-    designs: Sequence[DesignLike],
+    groups: Sequence[Sequence[DesignLike]],
     directory: Path,
     compiler: str,
     waves: Sequence[Wave | None],
     watches: Sequence[Watch | None],
 ) -> Simulation:
-    """Compiles each kernel's simulation in `directory`. Errors: SimulatorMissing."""
+    """Compiles the simulation of each group of kernels in `directory`. Errors: SimulatorMissing."""
     tools = _find(compiler)
-    bases = [directory / f"kernel{k}" for k in range(len(designs))]
+    bases = [directory / f"kernel{k}" for k in range(len(groups))]
     with ThreadPoolExecutor() as pool:
-        made = list(pool.map(_verilate, designs, bases, waves, watches, [tools] * len(designs)))
+        made = list(pool.map(_verilate, groups, bases, waves, watches, [tools] * len(groups)))
         parts = pool.submit(_parts, directory, tools)
-        objects = list(pool.map(_compile, designs, bases, waves, [tools] * len(designs)))
+        objects = list(pool.map(_compile, groups, bases, waves, [tools] * len(groups)))
         # Waveforms take more of Verilator's runtime; all kernels have them, or none.
         runtime = [*_runtime(made[0], directory, tools), *parts.result()] if made else []
         programs = tuple(pool.map(lambda each: _link(each, runtime, waves[0], tools), objects))
@@ -87,27 +87,29 @@ def _ask(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def _verilate(design: DesignLike, base: Path, wave: Wave | None, watch: Watch | None, tools: _Tools) -> Path:
+def _verilate(
+    group: Sequence[DesignLike], base: Path, wave: Wave | None, watch: Watch | None, tools: _Tools
+) -> Path:
     """The directory of the C++ that Verilator makes of a design."""
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
-    kernel.write_text(design.text)
-    bench.write_text(bench_text(design, wave, watch))
+    kernel.write_text(group[0].text)
+    bench.write_text(bench_text(group, wave, watch))
     command = [tools.verilator, "--cc", "--top-module", BENCH, "--prefix", PREFIX, "--Mdir", str(base)]
     command += ["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
     if wave is not None:
         form = "--trace-fst" if wave.is_fst else "--trace"
         command += [form, "--trace-max-array", str(SMALL), "--trace-max-width", "64"]
-    run_tool([*command, str(bench), str(kernel)], f"verilator on {design.top}")
-    base.with_suffix(".cpp").write_text(glue_text(design, base, wave, watch))
+    run_tool([*command, str(bench), str(kernel)], f"verilator on {group[0].top}")
+    base.with_suffix(".cpp").write_text(glue_text(group, base, wave, watch))
     return base
 
 
-def _compile(design: DesignLike, base: Path, wave: Wave | None, tools: _Tools) -> Path:
+def _compile(group: Sequence[DesignLike], base: Path, wave: Wave | None, tools: _Tools) -> Path:
     target = base.with_suffix(".o")
     source = base.with_suffix(".cpp")
     run_tool(
         [*tools.cxx, *_cxx_flags(wave, tools), "-c", str(source), "-o", str(target)],
-        f"compiling {design.top}",
+        f"compiling {group[0].top}",
     )
     return target
 

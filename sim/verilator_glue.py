@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from backend.watch import Watch
 
-from .bench import BENCH, DesignLike, Pin, Transfer, fetches, instance, patience, pins, stores
+from .access import DesignLike, Transfer, access_of, fetches, stores
+from .bench import BENCH, Pin, instance, patience, pins, stream_ports
 from .watching import SINGLE, watch_lists, watch_names, watch_outputs
 from .wave import Wave
 
@@ -23,8 +23,9 @@ _CYCLE = Pin("cycle", 32, True)
 """Of the bench, for waveforms."""
 
 
-def bench_text(design: DesignLike, wave: Wave | None, watch: Watch | None) -> str:
+def bench_text(group: Sequence[DesignLike], wave: Wave | None, watch: Watch | None) -> str:
     """The bench: the design, whose ports are the bench's own, under the names that it has on Icarus."""
+    design = group[0]
     ports = [
         f"{'input' if p.enters else 'output'} [{p.bits - 1}:0] {p.name}" for p in _bench_pins(design, wave)
     ]
@@ -36,47 +37,53 @@ def bench_text(design: DesignLike, wave: Wave | None, watch: Watch | None) -> st
 
 
 def _bench_pins(design: DesignLike, wave: Wave | None) -> list[Pin]:
-    return [*pins(design.dfg), *([_CYCLE] if wave is not None else [])]
+    return [*pins(design.dfg, stream_ports(design)), *([_CYCLE] if wave is not None else [])]
 
 
-def glue_text(design: DesignLike, made: Path, wave: Wave | None, watch: Watch | None) -> str:
-    """C++ that shows the harness a design, of which Verilator has made C++ in the directory `made`."""
-    return "\n".join(_glue(design, made, wave, watch)) + "\n"
+def glue_text(group: Sequence[DesignLike], made: Path, wave: Wave | None, watch: Watch | None) -> str:
+    """C++ that shows the harness kernels on a design, which is C++ of Verilator in the directory `made`."""
+    return "\n".join(_glue(group, made, wave, watch)) + "\n"
 
 
-def _glue(design: DesignLike, made: Path, wave: Wave | None, watch: Watch | None) -> Iterator[str]:
-    dfg = design.dfg
+def _glue(group: Sequence[DesignLike], made: Path, wave: Wave | None, watch: Watch | None) -> Iterator[str]:
     for source in sorted(made.glob(f"{PREFIX}*.cpp")):
         yield f'#include "{source}"'
     yield '#include "harness.h"'
     yield f"static {PREFIX} *model;"
-    yield "static struct design design;"
-    yield from _stream_tables(design)
-    yield from _table("stores", list(stores(dfg)))
-    yield from _table("fetches", list(fetches(dfg)))
+    yield f"static struct design designs[{len(group)}];"
+    for k, design in enumerate(group):
+        yield from _stream_tables(k, design)
+        yield from _table(f"stores{k}", list(stores(design)))
+        yield from _table(f"fetches{k}", list(fetches(design)))
     yield "double sc_time_stamp() { return 0; }"
     yield 'extern "C" {'
-    yield "const struct design *create_design(void) {"
+    yield "const struct design *create_designs(unsigned *kernels) {"
     if wave is not None:
         yield "  Verilated::traceEverOn(true);"
     yield f'  model = new {PREFIX}("{SCOPE}");'
-    yield from (f"  model->{pin.name} = 0;" for pin in _bench_pins(design, wave) if pin.enters)
-    names = [pin.name for pin in pins(dfg) if not re.match(r"s\d+_", pin.name)]
-    yield from (f"  design.{name} = &model->{name};" for name in names)
-    for s, stream in enumerate(dfg.streams):
-        flag = "close" if stream.sends else "ended"
-        for field, port in (("data", "tdata"), ("valid", "tvalid"), ("ready", "tready"), ("flag", flag)):
-            yield f"  streams[{s}].{field} = &model->s{s}_{port};"
-    for field, table, many in _TABLES:
-        yield f"  design.{field} = {table};"
-        yield f"  design.{many} = sizeof {table} / sizeof *{table} - 1;"
+    yield from (f"  model->{pin.name} = 0;" for pin in _bench_pins(group[0], wave) if pin.enters)
+    for k, design in enumerate(group):
+        yield from _design(k, design)
     if watch is not None:
         yield from _watching(watch)
-    yield "  return &design;"
+    yield f"  *kernels = {len(group)};"
+    yield "  return designs;"
     yield "}"
     yield "void settle(void) { model->eval(); }"
     yield from _recording(wave)
     yield "}"
+
+
+def _design(k: int, design: DesignLike) -> Iterator[str]:
+    """Statements that show the pins and tables of a kernel."""
+    yield from (f"  designs[{k}].{pin.name} = &model->{pin.name};" for pin in pins(design.dfg, ()))
+    for s, (port, stream) in enumerate(zip(access_of(design).ports, design.dfg.streams, strict=True)):
+        flag = "close" if stream.sends else "ended"
+        for field, name in (("data", "tdata"), ("valid", "tvalid"), ("ready", "tready"), ("flag", flag)):
+            yield f"  streams{k}[{s}].{field} = &model->{port}_{name};"
+    for field, table, many in _TABLES:
+        yield f"  designs[{k}].{field} = {table}{k};"
+        yield f"  designs[{k}].{many} = sizeof {table}{k} / sizeof *{table}{k} - 1;"
 
 
 _TABLES = (("stream", "streams", "streams"), ("store", "stores", "stores"), ("fetch", "fetches", "fetches"))
@@ -85,24 +92,24 @@ _TABLES = (("stream", "streams", "streams"), ("store", "stores", "stores"), ("fe
 def _watching(watch: Watch) -> Iterator[str]:
     """Statements that show what a profile is made from."""
     for name in SINGLE:
-        yield f"  design.{name} = &model->watch_{name};"
+        yield f"  designs->{name} = &model->watch_{name};"
     for field, names in watch_lists(watch).items():
         pointers = "".join(f"&model->{name}, " for name in names)
         yield f"  static void *{field}s[] = {{{pointers}nullptr}};"
-        yield f"  design.{field} = {field}s;"
-        yield f"  design.{field}s = {len(names)};"
+        yield f"  designs->{field} = {field}s;"
+        yield f"  designs->{field}s = {len(names)};"
 
 
-def _stream_tables(design: DesignLike) -> Iterator[str]:
+def _stream_tables(k: int, design: DesignLike) -> Iterator[str]:
     """The streams' tables, which end in an entry of zeros, as none can be empty."""
     patient = dict(patience(design))
     rows = []
     for s, stream in enumerate(design.dfg.streams):
         words = ", ".join(f"{{{w.offset}, {w.size}, {int(w.signed)}}}" for w in stream.words)
-        yield f"static const struct word words{s}[] = {{{words}}};"
+        yield f"static const struct word words{k}_{s}[] = {{{words}}};"
         counts = f"{stream.size}, {patient.get(s, 0)}, {len(stream.words)}"
-        rows.append(f"{{{int(stream.sends)}, nullptr, nullptr, nullptr, nullptr, {counts}, words{s}}}, ")
-    yield f"static struct stream_pins streams[] = {{{''.join(rows)}{{}}}};"
+        rows.append(f"{{{int(stream.sends)}, nullptr, nullptr, nullptr, nullptr, {counts}, words{k}_{s}}}, ")
+    yield f"static struct stream_pins streams{k}[] = {{{''.join(rows)}{{}}}};"
 
 
 def _table(name: str, transfers: Sequence[Transfer]) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .bench import BENCH, DesignLike
+from .access import DesignLike, access_of
+from .bench import BENCH
 
 SUFFIXES = (".vcd", ".fst")
 SMALL = 16
@@ -67,8 +68,9 @@ def _string(text: str) -> str:
 
 
 def _registers(design: DesignLike) -> Iterator[tuple[int, str, int | None]]:
-    """Width, name, and the last index of an array."""
-    for high, name, last in _REGISTER.findall(design.text):
+    """Width, name, and the last index of an array, of the design's own; a fabric has others in its tiles."""
+    own = design.text.partition("\nendmodule")[0]
+    for high, name, last in _REGISTER.findall(own):
         yield int(high or 0) + 1, name, int(last) if last else None
 
 
@@ -83,11 +85,11 @@ def layout(design: DesignLike, wave: Wave, bench: str = BENCH) -> str:
     for width, name, last in registers:
         if name in ("slot", "valid", "iteration") and last is None:
             lines += [_HEX, _signal(bench, name, width)]
-    for s, stream in enumerate(design.dfg.streams):
+    for port, stream in zip(access_of(design).ports, design.dfg.streams, strict=True):
         flag = "close" if stream.sends else "ended"
         lines += [_TEXT, f"-{'to' if stream.sends else 'from'} stream {stream.name}"]
-        lines += [_HEX, f"{bench}.s{s}_tdata[31:0]", _BIT]
-        lines += [f"{bench}.s{s}_{name}" for name in ("tvalid", "tready", flag)]
+        lines += [_HEX, f"{bench}.{port}_tdata[31:0]", _BIT]
+        lines += [f"{bench}.{port}_{name}" for name in ("tvalid", "tready", flag)]
     lines += [_TEXT, "-variables", _HEX]
     variables = {
         re.sub(r"\W", "_", node.variable, flags=re.ASCII) for node in design.dfg.nodes if node.variable

@@ -11,12 +11,20 @@
 
 struct macah_arena *macah_arena;
 struct macah_execution *execution;
-struct port ports[MACAH_STREAMS];
+struct port *ports;
 unsigned port_count;
 int design_is_stalled;
 void (*at_end_of_host)(void);
 
 static int eager; /* never wait for polls */
+
+/* The ports of each kernel; of those that take turns on a fabric, ports may be the same signals. */
+struct port_set {
+  struct port port[MACAH_STREAMS];
+  unsigned count;
+};
+static struct port_set **sets;
+static unsigned set_count;
 
 void macah_die(const char *format, ...) {
   va_list arguments;
@@ -28,10 +36,44 @@ void macah_die(const char *format, ...) {
   _exit(1);
 }
 
+static struct port_set *set_of(unsigned kernel) {
+  if (kernel >= set_count) {
+    sets = realloc(sets, (kernel + 1) * sizeof *sets);
+    for (; sets && set_count <= kernel; set_count++) sets[set_count] = NULL;
+  }
+  if (sets && !sets[kernel]) sets[kernel] = calloc(1, sizeof **sets);
+  if (!sets || !sets[kernel]) macah_die("out of memory");
+  return sets[kernel];
+}
+
+struct port *new_port(unsigned kernel) {
+  struct port_set *set = set_of(kernel);
+  return &set->port[set->count++];
+}
+
+struct port *port_of(unsigned kernel, unsigned index) { return &set_of(kernel)->port[index]; }
+
 void add_port(struct port *p) {
   p->element = calloc(1, p->size ? p->size : 1);
   if (!p->element) macah_die("out of memory");
-  port_count++;
+}
+
+/* What the signals show is known again. */
+static void forget_shown(struct port *p) {
+  put_bit(p->open, p->shown_open = 0);
+  if (p->sends) return;
+  put_bit(p->ended, p->shown_ended = 0);
+  put(p->data, p->shown_data);
+}
+
+void choose_kernel(void) {
+  struct port_set *set = set_of(execution->kernel);
+  profile_kernel();
+  if (ports == set->port) return;
+  for (unsigned i = 0; i < port_count; i++) forget_shown(&ports[i]);
+  ports = set->port;
+  port_count = set->count;
+  for (unsigned i = 0; i < port_count; i++) forget_shown(&ports[i]);
 }
 
 static void check_port(unsigned i) {

@@ -10,10 +10,11 @@
 #include "trace.h"
 
 
+/* The simulators of a hardware, and what has been counted for a kernel. */
 struct pool {
   struct macah_simulator *idle;
-  uint64_t entries, cycles, stalls;
   uint32_t simulators;
+  uint64_t entries, cycles, stalls, loads, load_cycles;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -22,11 +23,17 @@ static struct pool *pools;
 uint64_t macah_most_cycles;
 
 static void show_statistics(void) {
-  fprintf(stderr, "%-24s %10s %14s %14s\n", "kernel", "entries", "cycles", "stalled");
-  for (unsigned k = 0; k < macah_kernel_count; k++)
-    fprintf(stderr, "%-24s %10llu %14llu %14llu\n", macah_kernels[k].name,
-            pools ? (unsigned long long)pools[k].entries : 0, pools ? (unsigned long long)pools[k].cycles : 0,
-            pools ? (unsigned long long)pools[k].stalls : 0);
+  int loaded = 0;
+  for (unsigned k = 0; k < macah_kernel_count; k++) loaded |= macah_kernels[k].configuration != NULL;
+  fprintf(stderr, "%-24s %10s %14s %14s", "kernel", "entries", "cycles", "stalled");
+  fprintf(stderr, loaded ? " %10s %14s\n" : "\n", "loads", "load cycles");
+  for (unsigned k = 0; k < macah_kernel_count; k++) {
+    struct pool none = {0}, *p = pools ? &pools[k] : &none;
+    fprintf(stderr, "%-24s %10llu %14llu %14llu", macah_kernels[k].name, (unsigned long long)p->entries,
+            (unsigned long long)p->cycles, (unsigned long long)p->stalls);
+    if (loaded) fprintf(stderr, " %10llu %14llu", (unsigned long long)p->loads, (unsigned long long)p->load_cycles);
+    fputc('\n', stderr);
+  }
 }
 
 __attribute__((constructor)) static void prepare_statistics(void) {
@@ -52,40 +59,82 @@ static size_t word_count(const struct macah_kernel *kernel) {
   return words;
 }
 
+/* The words that an execution of any kernel on this hardware may have. */
+static size_t most_words(uint32_t hardware) {
+  size_t most = 0;
+  for (unsigned k = 0; k < macah_kernel_count; k++) {
+    if (macah_kernels[k].hardware != hardware) continue;
+    size_t words = word_count(&macah_kernels[k]) + 2 * (size_t)macah_kernels[k].configuration_words;
+    if (words > most) most = words;
+  }
+  return most;
+}
+
+/* The simulator counts for the kernel, if there is a profile. */
+static void choose_profile(struct macah_simulator *simulator, const struct macah_kernel *kernel) {
+  unsigned k = (unsigned)(kernel - macah_kernels);
+  uint64_t *place = &simulator->profile[k];
+  if (!*place) *place = macah_profile_simulator(k, simulator->execution->ordinal);
+  simulator->execution->profile = *place;
+}
+
 static struct macah_simulator *new_simulator(const struct macah_kernel *kernel) {
-  struct macah_simulator *simulator = calloc(1, sizeof *simulator);
+  struct macah_simulator *simulator = calloc(1, sizeof *simulator + macah_kernel_count * sizeof *simulator->profile);
   if (!simulator) macah_die("out of memory");
-  simulator->execution_size = sizeof *simulator->execution + 4 * word_count(kernel);
+  simulator->execution_size = sizeof *simulator->execution + 4 * most_words(kernel->hardware);
   simulator->execution = macah_allocate(simulator->execution_size);
   simulator->execution->number = macah_add(&macah_arena->simulators, 1);
   simulator->execution->host = (uint32_t)getpid();
   simulator->execution->patience = macah_stall_cycles;
-  simulator->execution->ordinal = macah_add(&pools[kernel - macah_kernels].simulators, 1);
-  uint32_t number = (uint32_t)(kernel - macah_kernels);
-  simulator->execution->profile = macah_profile_simulator(number, simulator->execution->ordinal);
+  simulator->execution->ordinal = macah_add(&pools[kernel->hardware].simulators, 1);
+  choose_profile(simulator, kernel);
   macah_launch(simulator, kernel);
   return simulator;
 }
 
-static struct macah_simulator *take_simulator(unsigned k) {
+/* Of the idle simulators one that has the kernel's configuration, else the one that has been idle for longest. */
+static struct macah_simulator *take_idle(const struct macah_kernel *kernel) {
+  struct macah_simulator **link = &pools[kernel->hardware].idle;
+  while (*link && (*link)->holds != kernel && (*link)->next) link = &(*link)->next;
+  struct macah_simulator *found = *link;
+  if (found) *link = found->next;
+  return found;
+}
+
+static struct macah_simulator *take_simulator(const struct macah_kernel *kernel) {
   pthread_mutex_lock(&lock);
   if (!pools) pools = calloc(macah_kernel_count, sizeof *pools);
   if (!pools) macah_die("out of memory");
-  struct macah_simulator *simulator = pools[k].idle;
-  if (simulator) pools[k].idle = simulator->next;
+  struct macah_simulator *simulator = take_idle(kernel);
   pthread_mutex_unlock(&lock);
-  return simulator ? simulator : new_simulator(&macah_kernels[k]);
+  return simulator ? simulator : new_simulator(kernel);
+}
+
+/* What the simulator does before the kernel runs: if another one was there last, it is told the configuration. */
+static void configure(struct macah_simulator *simulator, const struct macah_kernel *kernel) {
+  struct macah_execution *execution = simulator->execution;
+  execution->kernel = kernel->number;
+  execution->first = simulator->holds != kernel;
+  execution->configuration = (uint32_t)word_count(kernel);
+  execution->configuration_words = execution->first ? kernel->configuration_words : 0;
+  if (execution->configuration_words)
+    memcpy(&execution->words[execution->configuration], kernel->configuration, 8 * (size_t)kernel->configuration_words);
+  simulator->holds = kernel;
+  choose_profile(simulator, kernel);
 }
 
 static void give_back(unsigned k, struct macah_simulator *simulator) {
+  struct pool *hardware = &pools[macah_kernels[k].hardware];
   pthread_mutex_lock(&lock);
   pools[k].entries++;
   pools[k].cycles += simulator->execution->cycles;
   pools[k].stalls += simulator->execution->stalls;
   __atomic_fetch_add(&macah_spent_cycles, simulator->execution->cycles, __ATOMIC_RELAXED);
   __atomic_fetch_add(&macah_spent_stalls, simulator->execution->stalls, __ATOMIC_RELAXED);
-  simulator->next = pools[k].idle;
-  pools[k].idle = simulator;
+  pools[k].loads += simulator->execution->configuration_words != 0;
+  pools[k].load_cycles += simulator->execution->configuration_words;
+  simulator->next = hardware->idle;
+  hardware->idle = simulator;
   pthread_mutex_unlock(&lock);
 }
 
@@ -181,7 +230,8 @@ __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel,
 int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, macah_stream *const *streams,
                      uint32_t *const *memories) {
   const struct macah_kernel *kernel = &macah_kernels[k];
-  struct macah_simulator *simulator = take_simulator(k);
+  struct macah_simulator *simulator = take_simulator(kernel);
+  configure(simulator, kernel);
   hand_over(kernel, simulator->execution, live_in, streams, memories);
   simulator->execution->limit = macah_most_cycles;
   struct macah_execution *execution = simulator->execution;

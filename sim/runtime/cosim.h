@@ -26,6 +26,10 @@ struct macah_kernel {
   const char *const *assertions;
   uint32_t assertion_count;
   const struct macah_port *port;
+  /* Kernels that take turns on a fabric have the same hardware, and are numbered there. */
+  uint32_t hardware, number;
+  const uint32_t *configuration; /* addresses and words, in turns */
+  uint32_t configuration_words;  /* pairs of them */
 };
 
 extern const unsigned long long macah_stall_cycles;
@@ -40,7 +44,7 @@ extern const char macah_module[], macah_module_end[], macah_control[], macah_con
 extern const char *const macah_simulator_command[], *const macah_simulator_environment[];
 
 /* What host and simulator share for one execution at a time; a place in the arena.
- * `words` holds live-ins, live-outs and memories, in this order. */
+ * `words` holds live-ins, live-outs, memories and a configuration, in this order. */
 struct macah_execution {
   uint64_t cycles, stalls;
   uint64_t patience;        /* cycles in which no element moves, after which the simulator gives up; 0: any */
@@ -52,6 +56,9 @@ struct macah_execution {
   uint32_t number;     /* which tells the bell that it sleeps on */
   uint32_t host;       /* process that must be alive */
   uint32_t ordinal;    /* among the simulators of its kernel */
+  uint32_t kernel;     /* its number there */
+  uint32_t first;      /* the simulator had another kernel before, or none, and loads its configuration: */
+  uint32_t configuration, configuration_words; /* from where in `words` on, so many addresses and words */
   uint32_t words[];
 };
 
@@ -66,8 +73,10 @@ struct macah_answer {
 struct macah_simulator {
   struct macah_simulator *next;
   struct macah_execution *execution;
+  const struct macah_kernel *holds; /* whose configuration it has, or null */
   size_t execution_size;
   int socket, log;
+  uint64_t profile[]; /* by kernel */
 };
 
 extern int macah_arena_fd;

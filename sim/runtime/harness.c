@@ -13,7 +13,7 @@
 #include "ports.h"
 #include "profile.h"
 
-static const struct design *design;
+static const struct design *designs, *design; /* of all kernels, and of the one that runs */
 
 uint32_t get(void *signal) { return *(const uint32_t *)signal; }
 void put(void *signal, uint32_t value) { *(uint32_t *)signal = value; }
@@ -31,10 +31,11 @@ static void tick(void) {
   settle_and_record();
 }
 
-static void add_ports(void) {
+static void add_ports(unsigned kernel) {
+  const struct design *design = &designs[kernel];
   for (unsigned s = 0; s < design->streams; s++) {
     const struct stream_pins *pins = &design->stream[s];
-    struct port *p = &ports[s];
+    struct port *p = new_port(kernel);
     p->sends = pins->sends;
     p->data = pins->data;
     p->open = pins->sends ? pins->ready : pins->valid;
@@ -101,11 +102,30 @@ static void cycle(void) {
   cycle_ends();
 }
 
-static void execute(int first) {
-  profile_phase(MACAH_FILLS);
+/* Loads a fabric with the configuration of the kernel that begins, if it has another's. */
+static void configure(void) {
+  const uint32_t *word = &execution->words[execution->configuration];
+  *design->ctl_write = 1;
+  for (uint32_t k = 0; k < execution->configuration_words; k++) {
+    *design->ctl_address = word[2 * k];
+    *design->ctl_wdata = word[2 * k + 1];
+    profile_word();
+    tick();
+  }
+  *design->ctl_write = 0;
+}
+
+static void execute(void) {
+  choose_kernel();
+  design = &designs[execution->kernel];
+  profile_phase(execution->configuration_words ? MACAH_CONFIGURES : MACAH_FILLS);
   pulse(design->rst);
+  if (execution->configuration_words) {
+    configure();
+    profile_phase(MACAH_FILLS);
+  }
   for (unsigned k = 0; k < design->stores; k++)
-    if (first || !design->store[k].once) fill(&design->store[k]);
+    if (execution->first || !design->store[k].once) fill(&design->store[k]);
   begin_execution();
   pulse(design->start);
   while (!*design->done && !*design->fail) cycle();
@@ -142,13 +162,14 @@ int main(void) {
   at_end_of_host = complete_wave;
   attach();
   if (!execution) macah_die("this is a part of a program, which starts it");
-  design = create_design();
+  unsigned kernels;
+  design = designs = create_designs(&kernels);
   begin_wave(execution->ordinal);
   if (design->wait) profile_watch(design->slot, design->wait, design->waits);
   profile_loops(design->count, design->counts);
-  add_ports();
-  for (int first = 1; request(); first = 0) {
-    execute(first);
+  for (unsigned k = 0; k < kernels; k++) add_ports(k);
+  while (request()) {
+    execute();
     answer();
   }
   end_wave();

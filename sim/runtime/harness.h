@@ -23,12 +23,14 @@ struct stream_pins {
   const struct word *word;
 };
 
-/* Words between the word port, from `address` on, and those of an execution; `once`: at the first one only. */
+/* Words between the word port, from `address` on, and those of an execution; `once`: only at the first execution since
+ * another kernel's. */
 struct transfer {
   uint32_t address, index, count;
   int once;
 };
 
+/* A kernel on a design; several kernels may take turns on one. */
 struct design {
   uint8_t *clk, *rst, *start, *ctl_write;
   const uint8_t *done, *fail, *stalled;
@@ -45,7 +47,7 @@ struct design {
 
 /* Of the design. `begin_wave` gets the number of simulators that its kernel had before; `record` is called when
  * signals have settled, `cycle_ends` after each cycle. */
-const struct design *create_design(void);
+const struct design *create_designs(unsigned *kernels);
 void settle(void);
 void begin_wave(uint32_t ordinal);
 void record(void);

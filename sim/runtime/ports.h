@@ -36,7 +36,7 @@ struct fruitless {
 enum nap { NO_NAP, POLL_NAP, STALL_NAP };
 
 extern struct macah_execution *execution;
-extern struct port ports[MACAH_STREAMS];
+extern struct port *ports; /* of the kernel that runs */
 extern unsigned port_count;
 extern int design_is_stalled; /* kept up to date */
 
@@ -48,8 +48,12 @@ void put_bit(void *signal, int);
 /* attach.c: once, finds the memory that is shared with the host; before each execution. */
 void attach(void);
 void begin_execution(void);
-/* A port of which all is known but the stream. */
+/* Once for each stream of each kernel, in order; all is known of a port then but the stream. */
+struct port *new_port(unsigned kernel);
+struct port *port_of(unsigned kernel, unsigned index);
 void add_port(struct port *);
+/* Before each request is carried out: the ports are those of its kernel from now on. */
+void choose_kernel(void);
 /* What else to do if the host is gone; in a thread of its own. */
 extern void (*at_end_of_host)(void);
 
@@ -79,6 +83,7 @@ extern int iteration_ends, turn; /* kept up to date where a design tells: see ba
 void attach_profile(void);
 /* The numbers of bodies of loops that have run, which change with `turn`. */
 void profile_loops(void **counts, unsigned loops);
+void profile_kernel(void); /* another kernel may begin, whose place is another */
 void profile_watch(void *slot_signal, void **waiting, unsigned count);
 /* What begins (profile.h: enum macah_phase); a word of it; the run, and its end. */
 void profile_phase(unsigned phase);

@@ -138,8 +138,8 @@ void profile_cycle(void) {
 
 /* MACAH_STARTS stands for what comes before the first execution and between executions. */
 static void begin_phase(enum macah_phase next) {
-  static int started;
   static uint64_t event;
+  int started = log->entries != 0;
   uint64_t now = macah_now();
   if (phase != MACAH_STARTS || !started) {
     if (!started) phase_began = log->event[0].begin; /* which is the host's */
@@ -150,7 +150,6 @@ static void begin_phase(enum macah_phase next) {
     log->entries++;
     cycle = active = 0;
   }
-  started = 1;
   if (next != MACAH_STARTS) event = begin_event(next, now);
   phase = next;
   phase_began = now;
@@ -196,9 +195,19 @@ void profile_sleep(int begins) {
   }
 }
 
-void attach_profile(void) {
-  if (!execution->profile) return;
+static void take_log(void) {
   log = (struct macah_simulator_log *)((char *)macah_arena + execution->profile);
+  if (log->turns) return;
   log->turns = 1;
-  profile_watch(NULL, NULL, 0);
+  log->stride = log->stall_words = stride;
+}
+
+void attach_profile(void) {
+  stride = ENTRY;
+  if (execution->profile) take_log();
+}
+
+/* Kernels that take turns have a log each. */
+void profile_kernel(void) {
+  if (log) take_log();
 }

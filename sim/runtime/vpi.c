@@ -1,13 +1,19 @@
 /* The data plane, inside the simulator: the bench's system tasks move words between the design's ports and the
  * host's streams, which are mapped here.
  *
- *   $macah_port(index, sends, data, valid, ready, flag, size, {offset, bytes, signed}...)   once for each stream
- *   $macah_patience(index, cycles)  for streams that iterations wait for without stalling: after so many cycles
+ *   $macah_port(kernel, index, sends, data, valid, ready, flag, size, {offset, bytes, signed}...)   once for each stream
+ *   $macah_patience(kernel, index, cycles)  for streams that iterations wait for without stalling: after so many cycles
  *                                   in which nothing moved, nothing will until the stream has something
  *   $macah_status(stalled)          once
  *   $macah_ordinal(reg)             reg := how many simulators its kernel had before
+ *   $macah_kernel(kernel, first, from, many)
+ *                                   once for each request, sets these: the number of the kernel among those of the
+ *                                   simulator, whether another one or none had been there before, and where in the
+ *                                   words of the execution its configuration is, so many addresses and words
  *   $macah_begin                    before an execution
  *   $macah_word_in(index, reg)      reg := word of the execution
+ *   $macah_pair_in(index, address, word)
+ *                                   the same for two words of a configuration
  *   $macah_word_out(index, value)   word of the execution := value
  *   $macah_drive                    shows the design what its streams have; sleeps first if it was stalled
  *   $macah_end                      after an execution
@@ -78,20 +84,20 @@ static PLI_INT32 do_port(PLI_BYTE8 *data) {
   (void)data;
   unsigned count;
   vpiHandle *a = arguments_of(&count);
-  struct port *p = &ports[get(a[0])];
-  p->sends = (int)get(a[1]);
-  p->data = a[2];
-  p->open = a[p->sends ? 4 : 3];
-  follow(a[p->sends ? 3 : 4], &p->wanted);
+  struct port *p = new_port(get(a[0]));
+  p->sends = (int)get(a[2]);
+  p->data = a[3];
+  p->open = a[p->sends ? 5 : 4];
+  follow(a[p->sends ? 4 : 5], &p->wanted);
   if (p->sends)
-    follow(a[5], &p->closing);
+    follow(a[6], &p->closing);
   else
-    p->ended = a[5];
-  p->size = get(a[6]);
-  p->words = (count - 7) / 3;
+    p->ended = a[6];
+  p->size = get(a[7]);
+  p->words = (count - 8) / 3;
   struct word *word = calloc(p->words, sizeof *p->word);
   if (!word) macah_die("out of memory");
-  for (unsigned k = 0; k < p->words; k++) word[k] = (struct word){get(a[7 + 3 * k]), get(a[8 + 3 * k]), (int)get(a[9 + 3 * k])};
+  for (unsigned k = 0; k < p->words; k++) word[k] = (struct word){get(a[8 + 3 * k]), get(a[9 + 3 * k]), (int)get(a[10 + 3 * k])};
   p->word = word;
   add_port(p);
   free(a);
@@ -102,7 +108,7 @@ static PLI_INT32 do_patience(PLI_BYTE8 *data) {
   (void)data;
   unsigned count;
   vpiHandle *a = arguments_of(&count);
-  ports[get(a[0])].patience = get(a[1]);
+  port_of(get(a[0]), get(a[1]))->patience = get(a[2]);
   free(a);
   return 0;
 }
@@ -113,6 +119,17 @@ static PLI_INT32 do_status(PLI_BYTE8 *data) {
   vpiHandle *a = arguments_of(&count);
   follow(a[0], &design_is_stalled);
   free(a);
+  return 0;
+}
+
+static PLI_INT32 do_kernel(PLI_BYTE8 *data) {
+  (void)data;
+  vpiHandle *a = arguments();
+  choose_kernel();
+  put(a[0], execution->kernel);
+  put(a[1], execution->first);
+  put(a[2], execution->configuration);
+  put(a[3], execution->configuration_words);
   return 0;
 }
 
@@ -133,6 +150,16 @@ static PLI_INT32 do_word_in(PLI_BYTE8 *data) {
   (void)data;
   vpiHandle *a = arguments();
   put(a[1], execution->words[get(a[0])]);
+  profile_word();
+  return 0;
+}
+
+static PLI_INT32 do_pair_in(PLI_BYTE8 *data) {
+  (void)data;
+  vpiHandle *a = arguments();
+  const uint32_t *word = &execution->words[get(a[0])];
+  put(a[1], word[0]);
+  put(a[2], word[1]);
   profile_word();
   return 0;
 }
@@ -206,9 +233,11 @@ static void add_tasks(void) {
   add_task("$macah_status", do_status, NULL);
   add_task("$macah_patience", do_patience, NULL);
   add_task("$macah_ordinal", do_ordinal, NULL);
+  add_task("$macah_kernel", do_kernel, keep_arguments);
   add_task("$macah_begin", do_begin, NULL);
   add_task("$macah_end", do_end, NULL);
   add_task("$macah_word_in", do_word_in, keep_arguments);
+  add_task("$macah_pair_in", do_pair_in, keep_arguments);
   add_task("$macah_word_out", do_word_out, keep_arguments);
   add_task("$macah_drive", do_drive, NULL);
   add_task("$macah_commit", do_commit, keep_arguments);

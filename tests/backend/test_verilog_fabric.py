@@ -13,7 +13,7 @@ from hardware_tools import lint
 from simple_mapper import simple_map
 
 from arch.describe import load_fabric, shipped
-from backend.rows import NoHardware, Rows
+from backend.rows import OPCODES, NoHardware, Rows
 from backend.verilog_fabric import hardware
 
 SMALL = {"torus": "torus:4x4", "grid": "grid4x4"}
@@ -88,3 +88,8 @@ def test_words_that_the_port_cannot_reach_are_refused() -> None:
     grid = load_fabric("grid4x4")
     with pytest.raises(NoHardware, match="the configuration of grid4x4 need"):
         hardware(replace(grid, max_interval=1 << 24))
+
+
+def test_the_documentation_has_the_codes_of_all_operations() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text().split()
+    assert " ".join(f"{code} {op}," for op, code in OPCODES.items())[:-1] in " ".join(text)

@@ -28,8 +28,8 @@ def test_a_missing_compiler_is_named(tmp_path: Path) -> None:
 
 def test_the_bench_describes_elements_to_the_data_plane() -> None:
     text = bench_text(scale((Word(4, 2, True), Word(0, 4, False)), 8))
-    assert "$macah_port(0, 0, s0_tdata, s0_tvalid, s0_tready, s0_ended, 8, 4, 2, 1, 0, 4, 0);" in text
-    assert "$macah_port(1, 1, s1_tdata, s1_tvalid, s1_tready, s1_close, 8, 4, 2, 1, 0, 4, 0);" in text
+    assert "$macah_port(0, 0, 0, s0_tdata, s0_tvalid, s0_tready, s0_ended, 8, 4, 2, 1, 0, 4, 0);" in text
+    assert "$macah_port(0, 1, 1, s1_tdata, s1_tvalid, s1_tready, s1_close, 8, 4, 2, 1, 0, 4, 0);" in text
 
 
 def test_the_bench_compiles_without_warnings(tmp_path: Path) -> None:
