@@ -13,7 +13,7 @@ from typing import NoReturn
 from sim.profile import KernelAbout, Profile, make_profile
 from sim.profile_flame import flame_folded, flame_svg
 from sim.profile_json import profile_json
-from sim.profile_memory import read_memory
+from sim.profile_memory import Memory, read_memory
 from sim.profile_page import profile_page
 from sim.profile_text import profile_text
 from sim.profile_trace import trace_json
@@ -23,6 +23,9 @@ from .compile import Simulated
 from .diagnostic import MacahError
 from .options import Options
 from .toolchain import check_output, write_whole
+
+DAMAGES = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
+"""What may be raised where a program has written over its own profile."""
 
 TERMINAL = "-"
 """Stands for the table on standard error."""
@@ -80,19 +83,30 @@ def run_profiled(executable: int, kernels: Sequence[Simulated], options: Options
     environment = {**os.environ, "MACAH_PROFILE": str(memory)}
     status = run_child(executable, [name, *options.arguments], environment)
     ended = time.monotonic_ns()
-    found = read_memory(memory)
-    if found is None:
-        sys.stderr.write("macahc: there is no profile: the program ended before it began\n")
+    try:
+        found = read_memory(memory)
+        profile = None if found is None else _profile(found, kernels, options, ended, status)
+        problem = "the program ended before it began"
+    except DAMAGES:
+        profile, problem = None, "the program has written over it"
+    if profile is not None:
+        for target in options.profile:
+            _write(target, profile)
+    else:
+        sys.stderr.write(f"macahc: there is no profile: {problem}\n")
         sys.stderr.flush()
-        end_as(status)
+    end_as(status)
+
+
+def _profile(
+    memory: Memory, kernels: Sequence[Simulated], options: Options, ended: int, status: int
+) -> Profile:
+    """What the memory says of a program that ended with a status, as `os.waitpid` has it."""
     window = options.window if options.mode == "dataflow" else 0
     about = [KernelAbout(kernel.site.where, kernel.design, window, kernel.loops) for kernel in kernels]
     by = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
     code = 0 if by else os.waitstatus_to_exitcode(status)
-    profile = make_profile(str(options.source), options.mode, about, found, ended, code, by)
-    for target in options.profile:
-        _write(target, profile)
-    end_as(status)
+    return make_profile(str(options.source), options.mode, about, memory, ended, code, by)
 
 
 def _write(target: str, profile: Profile) -> None:

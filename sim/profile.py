@@ -252,14 +252,16 @@ def _thread(log: ThreadLog, ended: int) -> ThreadProfile:
 
 def waiting_of(about: KernelAbout, log: SimulatorLog, place: int) -> tuple[Waiting, ...]:
     """The operations that waited in the cycles of a table's entry; none where that is not known."""
-    stall, watch, dfg = log.stalls[place], about.design.watch, about.design.dfg
+    stall, watch, dfg = log.stalls.get(place), about.design.watch, about.design.dfg
     found = set()
-    for number in stall.waiting:
-        nodes = watch.waits[number].nodes if watch else {}
-        node = dfg.nodes[nodes[None] if None in nodes else nodes[stall.slot]]
-        assert node.stream is not None
-        stream = dfg.streams[node.stream]
-        found.add(Waiting(stream.name, stream.sends, node.where or NO_PLACE))
+    for number in stall.waiting if stall and watch else ():
+        assert stall is not None and watch is not None
+        nodes = watch.waits[number].nodes
+        where = nodes.get(None, nodes.get(stall.slot))
+        node = None if where is None else dfg.nodes[where]
+        if node is not None and node.stream is not None:
+            stream = dfg.streams[node.stream]
+            found.add(Waiting(stream.name, stream.sends, node.where or NO_PLACE))
     return tuple(sorted(found, key=lambda w: (w.where.file, w.where.line, w.stream, w.sends)))
 
 

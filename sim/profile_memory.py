@@ -21,10 +21,14 @@ SITES, THREAD_EVENTS, KERNEL_EVENTS, STALL_WORDS, LOOPS, TURNS, PORTS = (
 FOR_SEND, FOR_RECEIVE, FOR_KERNEL, FOR_TIME = 1, 2, 3, 4
 """What a thread waits for, as runtime/host.h has it."""
 
+MOST_LOGS = 1 << 16
+"""More are not read, as a program may write over their list."""
+_MOST_BYTES = 1 << 16
+"""Of a text."""
 _PHASES = len(Phase)
 SLEEPS = _PHASES + STALL_WORDS
 """What a simulator does that waits for streams without being stalled."""
-_ARENA_PROFILE = 8 * (2 + 5 + 64)
+ARENA_PROFILE = 8 * (2 + 5 + 64)
 """Where the arena names the profile: behind the capacity, the clock and the bells (runtime/channel.h)."""
 
 
@@ -123,15 +127,16 @@ def read_memory(file: int) -> Memory | None:
         return None
     with mmap.mmap(file, 0, mmap.MAP_SHARED, mmap.PROT_READ) as memory:
         reader = _Reader(memory)
-        start = reader.word(_ARENA_PROFILE)
+        start = reader.word(ARENA_PROFILE)
         if not start:
             return None
         began, thread, simulator, unlogged = reader.words(start, 4)
-        threads, simulators = [], []
-        while thread:
+        threads: list[ThreadLog] = []
+        simulators: list[SimulatorLog] = []
+        while thread and len(threads) < MOST_LOGS:
             threads.append(reader.thread(thread))
             thread = reader.word(thread)
-        while simulator:
+        while simulator and len(simulators) < MOST_LOGS:
             simulators.append(reader.simulator(simulator))
             simulator = reader.word(simulator)
         return Memory(began, tuple(reversed(threads)), tuple(reversed(simulators)), unlogged)
@@ -152,8 +157,7 @@ class _Reader:
     def text(self, offset: int) -> str:
         if not offset:
             return ""
-        end = self._memory.find(b"\0", offset)
-        return os.fsdecode(self._memory[offset:end])
+        return os.fsdecode(self._memory[offset : offset + _MOST_BYTES].split(b"\0", 1)[0])
 
     def _events(self, offset: int, count: int) -> tuple[Event, ...]:
         words = self.words(offset, 5 * count)

@@ -18,7 +18,8 @@ import pytest
 
 from macah.cli import UsageError, parse
 from macah.diagnostic import MacahError
-from macah.profiled import check_targets
+from macah.profiled import DAMAGES, check_targets
+from sim.profile_memory import ARENA_PROFILE, read_memory
 
 PROGRAM = """#include <pthread.h>
 #include <stdio.h>
@@ -350,3 +351,25 @@ def test_profile_goes_with_running_simulated_kernels(words: list[str], problem: 
     with pytest.raises(UsageError, match=problem):
         parse(words)
     assert parse(["run", "--profile", "p.macah", "--profile"]).profile == ("-",)
+
+
+@pytest.mark.parametrize("offset", [8, 4096, 1 << 20, 1 << 63])
+def test_a_profile_that_the_program_has_written_over_is_noticed(offset: int) -> None:
+    file = os.memfd_create("test")
+    try:
+        os.write(file, bytes(range(256)) * 4096)
+        os.pwrite(file, offset.to_bytes(8, "little"), ARENA_PROFILE)
+        with pytest.raises(DAMAGES):
+            read_memory(file)
+    finally:
+        os.close(file)
+
+
+def test_what_no_program_has_used_is_no_profile() -> None:
+    file = os.memfd_create("test")
+    try:
+        assert read_memory(file) is None
+        os.ftruncate(file, 1 << 16)
+        assert read_memory(file) is None
+    finally:
+        os.close(file)

@@ -46,6 +46,26 @@ def program() -> str:
     return f"{functions}int main(void)\n{{\n{calls}  return 0;\n}}\n"
 
 
+def cycles_of(*options: str) -> str:
+    """The runtime's own counts of a run in lock step."""
+    words = [sys.executable, "-m", "macah", "run", "-w", *options]
+    environment = {**os.environ, "MACAH_STATS": "1", "MACAH_TIME": "lockstep"}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["mapped", "dataflow"])
+def test_a_profile_changes_no_cycle(mode: str, tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(program())
+    options = ("--mode", mode, "--effort=low")
+    assert cycles_of(*options, str(source)) == cycles_of(
+        *options, f"--profile={tmp_path / 'p.json'}", str(source)
+    )
+
+
 def counted(source: Path) -> list[Iterations]:
     """What the interpreter makes of each kernel."""
     found = []
