@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -259,4 +260,5 @@ def _become(executable: int, options: Options) -> NoReturn:
     """
     sys.stdout.flush()
     sys.stderr.flush()
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # which Python ignores, and the program would, too
     os.execve(executable, [str(options.source.with_suffix("")), *options.arguments], os.environ)
