@@ -17,6 +17,7 @@ from backend.mapping import EFFORTS
 from .cli_simulation import SIMULATION_VALUED, TIMES, add_simulation, check_simulation, joined, simulation
 from .diagnostic import MacahError
 from .gcc_flags import VALUED, take_flags
+from .guardian import WORKSPACE, end_workers
 from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, format_in
 from .options import Options
 from .warn import WarningOptions
@@ -433,5 +434,8 @@ def _open_standard_files() -> None:
 
 
 def _terminate(signum: int, _: object) -> NoReturn:
-    """SIGTERM and SIGHUP unwind the stack, so that temporary files go."""
+    """SIGTERM and SIGHUP unwind the stack, so that temporary files go; tools that still work are ended."""
+    folder = os.environ.get("TMPDIR", "")
+    if Path(folder).name.startswith(WORKSPACE):
+        end_workers(folder)
     sys.exit(128 + signum)

@@ -20,6 +20,7 @@ from macah.diagnostic import MacahError, Place
 from macah.includes import with_includes
 from macah.parser import MacahParser
 from macah.syntax import KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor
+from sim.simulator import failure_of
 
 _MACAH_NODES = (KernelBlock, Receive, Send, ShiftableDecl, StreamType, UnrolledFor)
 # Calls that are no calls of C functions: they take types, or any arguments, or are constants.
@@ -104,6 +105,10 @@ def parse_program(text: str, path: Path, warnings: str = "", command: tuple[str,
     return Program(path, text, unit, spans, sites, parser, warnings, command)
 
 
+_PATIENCE = 120
+"""Seconds that a preprocessor may take."""
+
+
 def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tuple[str, str]:
     """The output of `cc -E` and its warnings."""
     _check_readable(path)
@@ -112,7 +117,10 @@ def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tup
     try:
         command = [*shlex.split(cc), "-E", "-D__MACAH__", *cpp_flags, "-x", "c", name]
         stdin = None if name == "/dev/stdin" else subprocess.DEVNULL
-        done = subprocess.run(command, stdin=stdin, capture_output=True, check=False)
+        done = subprocess.run(command, stdin=stdin, capture_output=True, check=False, timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        problem = f"the C compiler '{cc}' has not preprocessed the program in {_PATIENCE} s"
+        raise MacahError(problem, code="preprocessor") from None
     except FileNotFoundError:
         hint = "install a C compiler, for example the Debian package 'gcc'"
         raise MacahError(f"cannot find the C compiler '{cc}'", hint=hint, code="c-compiler") from None
@@ -120,7 +128,11 @@ def preprocess(path: Path, cpp_flags: Sequence[str] = (), cc: str = "cc") -> tup
         raise MacahError(f"cannot run the C compiler '{cc}': {error}", code="c-compiler") from None
     messages = done.stderr.decode(errors="replace")
     if done.returncode != 0:
-        raise MacahError("the preprocessor failed", code="preprocessor", output=messages)
+        said = messages or failure_of(done.returncode, "", cc) + "\n"
+        raise MacahError("the preprocessor failed", code="preprocessor", output=said)
+    if not done.stdout.startswith(b"#"):
+        said = f"'{cc}' does not preprocess C: its output begins with no line of a file"
+        raise MacahError(said, hint="name a C compiler in CC", code="preprocessor")
     try:
         return done.stdout.decode(), messages
     except UnicodeDecodeError:

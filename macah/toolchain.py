@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,7 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from sim.simulator import failure_of
+
 from .diagnostic import MacahError
+from .guardian import WORKSPACE
 
 
 def compiler() -> str:
@@ -58,7 +63,8 @@ def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) 
             code="c-compiler",
         ) from None
     if done.returncode:
-        raise MacahError(problem, code="c-compiler", output=done.stderr)
+        output = failure_of(done.returncode, done.stderr, command[0]) + "\n"
+        raise MacahError(problem, code="c-compiler", output=output)
     return done.stderr
 
 
@@ -74,10 +80,34 @@ def preprocessed(text: str, command: Sequence[str]) -> str | None:
 
 
 @contextmanager
+def _guarded() -> Iterator[str]:
+    """A temporary directory that a process of its own removes if this one cannot (guardian.py)."""
+    with tempfile.TemporaryDirectory(prefix=WORKSPACE, ignore_cleanup_errors=True) as directory:
+        guardian = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(Path(__file__).with_name("guardian.py")), directory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            yield directory
+        except OSError as error:
+            if error.errno != errno.ENOSPC or error.filename is not None:
+                raise
+            raise MacahError(failure_of(0, "", "macahc"), code="system") from None
+        finally:
+            assert guardian.stdin is not None
+            shutil.rmtree(directory, ignore_errors=True)
+            guardian.stdin.close()
+            guardian.wait()
+
+
+@contextmanager
 def workspace() -> Iterator[Path]:
-    """A directory that goes with all that is in it, also what tools leave there when they are killed."""
+    """A directory that goes with all that is in it, whatever tools leave there, and if we are killed."""
     before = os.environ.get("TMPDIR")
-    with tempfile.TemporaryDirectory(prefix="macahc-", ignore_cleanup_errors=True) as directory:
+    with _guarded() as directory:
         os.environ["TMPDIR"] = directory
         try:
             yield Path(directory)

@@ -264,8 +264,9 @@ class Translator:
         self.source.between(start, self.place(node.body)[0], f"/* kernel {self._names[id(node)]} */")
         around, self._in_kernel = self._in_kernel, True
         self.ends = kernel_ends(self, node)
+        start, end = self.place(node.body)
+        self.source.behind(start + 1, f' MACAH_KERNEL("{self._names[id(node)]}");')
         if self.ends:
-            start, end = self.place(node.body)
             self.source.behind(start + 1, f" {opening(self.ends)}")
             self.source.before(end - 1, f"{CLOSING} ")
         self.visit(node.body)

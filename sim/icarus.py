@@ -13,6 +13,7 @@ from pathlib import Path
 from backend.watch import Watch
 
 from .bench import BENCH, DesignLike, bench_text
+from .icarus_version import check_cocotb, check_icarus
 from .objects import reuse
 from .simulator import (
     CONTROL_FD,
@@ -40,7 +41,7 @@ def build_icarus(
     command, environment = _simulator()
     if waves and waves[0] is not None:
         command[-1] = "-fst" if waves[0].is_fst else "-vcd"
-        environment["MACAH_WAVE"] = "1"
+        environment["MACAH_WAVE"] = str(waves[0].path.parent)
     module, control = directory / "module.vpi", directory / "control.zip"
     with ThreadPoolExecutor() as pool:
         shared = pool.submit(_compile_module, module, compiler)
@@ -106,6 +107,8 @@ def _compile_module(output: Path, compiler: str) -> None:
 def _simulator() -> tuple[list[str], dict[str, str]]:
     """The simulator's command and cocotb's environment for it."""
     vvp = find_tool("vvp", "iverilog")
+    check_icarus([find_tool("iverilog", "iverilog"), vvp])
+    check_cocotb()
     try:
         import cocotb_tools.config as cocotb
         import find_libpython

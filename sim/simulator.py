@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
+import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +43,26 @@ def find_tool(name: str, package: str) -> str:
     return path
 
 
+_LITTLE = 1 << 16
+"""Bytes of room, or less, after which a tool has failed for want of it."""
+
+
+def failure_of(status: int, said: str, tool: str) -> str:
+    """What to show of a tool that failed: that no room is left, what it said, or else how it ended."""
+    folder = tempfile.gettempdir()
+    with suppress(OSError):
+        room = os.statvfs(folder)
+        if room.f_blocks and room.f_bavail * room.f_frsize <= _LITTLE:
+            return f"no space is left for temporary files in '{folder}'; TMPDIR names another directory"
+    if said.strip():
+        return said.strip()
+    how = signal.strsignal(-status) if status < 0 else None
+    return f"'{tool}' was ended: {how}" if how else f"'{tool}' gave the status {status} without a word"
+
+
 def run_tool(command: Sequence[str], what: str) -> None:
     """Runs a tool that is expected to succeed. Errors: SimulatorMissing, with what it said."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     if done.returncode:
-        raise SimulatorMissing(f"{what} failed:\n{(done.stderr + done.stdout).strip()}")
+        said = failure_of(done.returncode, done.stderr + done.stdout, command[0])
+        raise SimulatorMissing(f"{what} failed:\n{said}")

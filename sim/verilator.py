@@ -59,7 +59,7 @@ def build_verilator(
         programs = tuple(pool.map(lambda each: _link(each, runtime, waves[0], tools), objects))
     nothing = directory / "nothing"
     nothing.write_bytes(b"")
-    environment = {"MACAH_WAVE": "1"} if waves and waves[0] else {}
+    environment = {"MACAH_WAVE": str(waves[0].path.parent)} if waves and waves[0] else {}
     return Simulation((f"/proc/self/fd/{DESIGN_FD}",), environment, programs, nothing, nothing)
 
 

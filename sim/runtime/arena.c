@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "channel.h"
@@ -89,16 +90,24 @@ static void after_fork_in_child(void) {
   pthread_mutex_unlock(&lock);
 }
 
+size_t macah_file_limit(void) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < SIZE_MAX ? (size_t)limit.rlim_cur : SIZE_MAX;
+}
+
 /* Before any constructor of the program. */
 __attribute__((constructor(101))) static void reserve(void) {
   void *memory = MAP_FAILED;
+  errno = EFBIG;
   int given = given_file();
   macah_arena_is_given = given >= 0;
-  for (size_t size = (size_t)1 << 36; memory == MAP_FAILED && size >= (size_t)1 << 24; size /= 2) {
+  for (size_t size = (size_t)1 << 36; memory == MAP_FAILED && size >= (size_t)1 << 20; size /= 2) {
+    if (size > macah_file_limit()) continue;
     capacity = size;
     memory = map_new(&macah_arena_fd, given);
   }
-  if (memory == MAP_FAILED) macah_die("cannot get shared memory: %s", strerror(errno));
+  if (memory == MAP_FAILED)
+    macah_die("cannot get shared memory: %s%s", strerror(errno), errno == EFBIG ? " (ulimit -f)" : "");
   macah_arena = memory;
   macah_arena->capacity = capacity;
   used = (sizeof *macah_arena + 63) & ~(size_t)63;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 
 #include "ports.h"
 
@@ -82,6 +83,19 @@ static void check_port(unsigned i) {
               (unsigned long long)ports[i].stream->element_size);
 }
 
+/* A waveform that lacks its end would be taken for whole, as who writes it does not look. */
+static void check_waves(void) {
+  const char *folder = getenv("MACAH_WAVE");
+  struct statvfs room;
+  if (folder && statvfs(folder, &room) == 0 && room.f_blocks && !room.f_bavail)
+    macah_die("cannot write the waveform in '%s': %s", folder, strerror(ENOSPC));
+}
+
+void end_execution(void) {
+  tell_all();
+  check_waves();
+}
+
 void begin_execution(void) {
   execution->cycles = execution->stalls = 0;
   profile_run();
@@ -119,6 +133,7 @@ void attach(void) {
   munmap(head, sizeof *head);
   execution = (struct macah_execution *)((char *)macah_arena + strtoull(offset, NULL, 10));
   attach_profile();
+  macah_store(&execution->attached, 1);
   pthread_t watchdog;
   if (pthread_create(&watchdog, NULL, keep_watch, NULL)) macah_die("cannot start the watchdog");
 }

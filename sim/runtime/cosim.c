@@ -194,14 +194,29 @@ static void take_results(const struct macah_kernel *kernel, struct macah_executi
     if (kernel->memory[m].captured_out) memcpy(memories[m], words, 4 * (size_t)kernel->memory[m].words);
 }
 
-/* Sends the request and waits for the answer; 0 if the simulator is gone. */
-static int converse(int socket, struct macah_answer *answer) {
+enum { START = 60 };
+
+/* Whether a simulator has not begun to run for so many seconds since `since`. */
+static int is_late(const struct macah_simulator *simulator, time_t since) {
+  const char *wanted = getenv("MACAH_START_SECONDS");
+  long limit = wanted && atoi(wanted) > 0 ? atoi(wanted) : START;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return !macah_load(&simulator->execution->attached) && now.tv_sec - since > limit;
+}
+
+/* Sends the request and waits for the answer; 0 if the simulator is gone, or never came. */
+static int converse(const struct macah_simulator *simulator, struct macah_answer *answer) {
+  int socket = simulator->socket;
+  struct timespec begun;
+  clock_gettime(CLOCK_MONOTONIC, &begun);
   while (send(socket, "r", 1, MSG_NOSIGNAL) < 0)
     if (errno != EINTR) return 0;
   char *next = (char *)answer, *end = next + sizeof *answer;
   while (next < end) {
     int ready = poll(&(struct pollfd){.fd = socket, .events = POLLIN}, 1, MACAH_LOOK / 1000000);
     if (ready == 0) macah_look_for_deadlock();
+    if (ready == 0 && is_late(simulator, begun.tv_sec)) return 0;
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     ssize_t got = recv(socket, next, (size_t)(end - next), 0);
     if (got == 0 || (got < 0 && errno != EINTR)) return 0;
@@ -241,11 +256,12 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
   macah_me.entered = &entered;
   macah_enter_time();
   macah_begin_wait(MACAH_FOR_KERNEL, NULL, (struct macah_place){0});
-  int answered = converse(simulator->socket, &answer);
+  int answered = converse(simulator, &answer);
   macah_end_wait();
   macah_leave_time();
   if (!answered && execution->given_up) give_up(kernel, execution);
-  if (!answered) macah_simulator_failed(simulator, kernel, "ended unexpectedly");
+  int started = (int)macah_load(&execution->attached);
+  if (!answered) macah_simulator_failed(simulator, kernel, started ? "ended unexpectedly" : "did not start");
   if (answer.failed) fail(kernel, answer.assertion);
   take_results(kernel, simulator->execution, live_out, memories);
   give_back(k, simulator);

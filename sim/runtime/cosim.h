@@ -53,6 +53,8 @@ struct macah_execution {
   uint64_t asleep, waiting; /* see host.h: macah_entered */
   uint64_t stream[64]; /* offsets in the arena */
   uint64_t profile;    /* of the simulator (profile.h), or 0 */
+  uint32_t attached;   /* the simulator has started */
+  uint32_t process;    /* its number */
   uint32_t number;     /* which tells the bell that it sleeps on */
   uint32_t host;       /* process that must be alive */
   uint32_t ordinal;    /* among the simulators of its kernel */
@@ -80,6 +82,8 @@ struct macah_simulator {
 };
 
 extern int macah_arena_fd;
+/* arena.c: bytes that a file may have here; a longer one would be the program's end, without a word. */
+size_t macah_file_limit(void);
 extern int macah_arena_is_given; /* by who started the program, and reads it afterwards */
 
 /* host_profile.c: a simulator's place for its profile, or 0. */

@@ -131,7 +131,7 @@ static void execute(void) {
   while (!*design->done && !*design->fail) cycle();
   settle_and_record();
   look_at_pins();
-  tell_all();
+  end_execution();
   profile_end();
   for (unsigned k = 0; k < design->fetches && !*design->fail; k++) fetch(&design->fetch[k]);
   if (!*design->fail) profile_phase(MACAH_STARTS);

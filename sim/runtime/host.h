@@ -54,6 +54,7 @@ struct macah_thread {
   enum macah_kind kind;
   macah_stream *stream;
   struct macah_place place;
+  const char *kernel; /* that it runs as C, or null */
   const struct macah_entered *entered;
   uint32_t looks; /* see struct macah_clock */
 };

@@ -23,6 +23,8 @@ static int module_fd = -1, control_fd = -1;
 
 static int nameless_file(const char *name, const char *begin, const char *end) {
   int fd = memfd_create(name, MFD_CLOEXEC);
+  if (fd >= 0 && (size_t)(end - begin) > macah_file_limit())
+    macah_die("cannot store the simulation: %s (ulimit -f)", strerror(EFBIG));
   while (fd >= 0 && begin < end) {
     ssize_t written = write(fd, begin, (size_t)(end - begin));
     if (written < 0 && errno != EINTR) macah_die("cannot store the simulation: %s", strerror(errno));
@@ -81,7 +83,7 @@ static void become(const int *files, int count, char **environment) {
   say("\n");
 }
 
-static void start(const int *files, int count, char **environment) {
+static void start(const int *files, int count, char **environment, uint32_t *process) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's handlers must not run in the new process */
@@ -90,6 +92,7 @@ static void start(const int *files, int count, char **environment) {
     setsid();
     pid_t simulator = bare_fork(0);
     if (simulator == 0) become(files, count, environment);
+    macah_store(process, (uint32_t)simulator);
     _exit(simulator < 0);
   }
   int error = errno;
@@ -117,7 +120,7 @@ void macah_launch(struct macah_simulator *simulator, const struct macah_kernel *
   char **environment = make_environment(execution);
   const int files[] = {null,   simulator->log, simulator->log, sockets[1],
                        macah_arena_fd, design, module_fd,      control_fd};
-  start(files, sizeof files / sizeof *files, environment);
+  start(files, sizeof files / sizeof *files, environment, &simulator->execution->process);
   free(environment);
   close(sockets[1]);
   close(design);
@@ -128,6 +131,9 @@ void macah_simulator_failed(const struct macah_simulator *simulator, const struc
                             const char *what) {
   static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&once); /* for ever: the first to see it speaks */
+  /* What has not begun to watch over us would outlive us. */
+  if (!macah_load(&simulator->execution->attached) && simulator->execution->process)
+    kill((pid_t)simulator->execution->process, SIGKILL);
   char text[2001];
   off_t size = lseek(simulator->log, 0, SEEK_END);
   off_t from = size > 2000 ? size - 2000 : 0;

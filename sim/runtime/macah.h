@@ -48,6 +48,16 @@ typedef struct macah_stream {
 
 /* Its address stands for the calling thread. */
 extern __thread struct macah_thread macah_me;
+/* The kernel that the calling thread runs as C, or null; for reports. */
+extern __thread const char *macah_kernel;
+MACAH_INLINE const char *macah_enter_kernel(const char *name) {
+  const char *around = macah_kernel;
+  macah_kernel = name;
+  return around;
+}
+MACAH_INLINE void macah_leave_kernel(const char **around) { macah_kernel = *around; }
+#define MACAH_KERNEL(name) \
+  const char *macah_around __attribute__((cleanup(macah_leave_kernel), unused)) = macah_enter_kernel(name)
 
 /* A stream of T is a handle that the type system keeps apart from streams of other elements. */
 #define MACAH_STREAM(...) __typeof__(__VA_ARGS__ (**)(macah_stream *))

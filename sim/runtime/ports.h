@@ -48,6 +48,7 @@ void put_bit(void *signal, int);
 /* attach.c: once, finds the memory that is shared with the host; before each execution. */
 void attach(void);
 void begin_execution(void);
+void end_execution(void);
 /* Once for each stream of each kernel, in order; all is known of a port then but the stream. */
 struct port *new_port(unsigned kernel);
 struct port *port_of(unsigned kernel, unsigned index);

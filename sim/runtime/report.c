@@ -90,6 +90,7 @@ static void show_task(FILE *out, const struct macah_task *task) {
   name_thread(out, task->id);
   if (on_stream) {
     int sends = t->kind == MACAH_TO_SEND;
+    if (t->kernel) fprintf(out, " is in kernel '%s', which", t->kernel);
     fprintf(out, " waits to %s '%s'", sends ? "send to" : "receive from", t->place.text);
     show_stream(out, t->stream, sends);
     show_users(out, t->stream, sends);

@@ -14,6 +14,7 @@ struct accessor {
 };
 
 __thread struct macah_thread macah_me;
+__thread const char *macah_kernel;
 struct macah_thread *macah_threads;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

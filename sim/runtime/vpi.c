@@ -142,7 +142,7 @@ static PLI_INT32 do_begin(PLI_BYTE8 *data) {
 static PLI_INT32 do_end(PLI_BYTE8 *data) {
   (void)data;
   profile_end();
-  tell_all();
+  end_execution();
   return 0;
 }
 

@@ -23,6 +23,7 @@ void macah_begin_wait(enum macah_kind kind, macah_stream *s, struct macah_place 
   macah_me.kind = kind;
   macah_me.stream = s;
   macah_me.place = place;
+  macah_me.kernel = macah_kernel;
   if (macah_wait_begins) macah_wait_begins();
   macah_store(&macah_me.wait, macah_add(&waits, 1) + 1);
 }

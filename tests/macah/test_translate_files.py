@@ -85,7 +85,7 @@ def test_comments_inside_constructs_stay(tmp_path: Path) -> None:
         "    in <! // value\n      x; x = x / /* over */ n;\n  }\n}\n",
     ) == (
         "void f(MACAH_STREAM(short) /* of */ in, int n) {\n  int x; // here\n"
-        "  /* kernel name */ /* body */ { // begins\n"
+        '  /* kernel name */ /* body */ { MACAH_KERNEL("name"); // begins\n'
         "    macah_receive(x, /* got */ /* from */ in); // done\n    macah_send(in, // value\n      x);"
         " x = macah_div(x, /* over */ n);\n  }\n}\n"
     )

@@ -156,7 +156,7 @@ def test_a_simulator_that_cannot_start_ends_the_program_with_one_message(tmp_pat
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
-        "macah: the simulator of kernel 'pass_on' ended unexpectedly; its last words:",
+        "macah: the simulator of kernel 'pass_on' did not start; its last words:",
         f"cannot run {'x' * len(command)}: No such file or directory",
     ]
 
