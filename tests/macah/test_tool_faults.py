@@ -1,4 +1,4 @@
-"""Tools that are missing, old, broken or stuck, no room for files, the compiler's own end: one message each."""
+"""Tools that are missing, old, broken or stuck, no room for files, the compiler's end: one message each."""
 
 from __future__ import annotations
 
