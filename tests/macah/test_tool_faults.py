@@ -120,7 +120,7 @@ def test_a_stuck_simulator(place: Place) -> None:
     place.replace("vvp", STUCK)
     place.environment["MACAH_START_SECONDS"] = "1"
     assert place.refused() == "macah: the simulator of kernel 'k' did not start\n"
-    assert not workers(place)
+    assert settled(place)
 
 
 @pytest.fixture
