@@ -134,6 +134,11 @@ def build_parser() -> argparse.ArgumentParser:
         default="",
         help="write this instead of an executable (default: to standard output)",
     )
+    add(
+        "--axi-stream",
+        action="store_true",
+        help="with --emit verilog: a wrapper besides, with AXI4-Stream ports and AXI4-Lite for control",
+    )
     add("--report", action="store_true", help="say how each kernel was mapped and what limits it")
     add("--json", action="store_true", help="the report as one JSON object")
     add("--save-report", metavar="FILE", help="compile, or run, and write the report to FILE as JSON")
@@ -247,6 +252,8 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error(f"--save-report is about mapped kernels: leave out --mode {found.mode}")
     if found.save_report == "":
         parser.error("the name after --save-report is empty")
+    if found.axi_stream and found.emit != "verilog":
+        parser.error("--axi-stream goes with --emit verilog")
     if found.json and not found.report:
         parser.error("--json goes with --report")
     if found.report and found.mode != "mapped":
@@ -284,6 +291,7 @@ def parse(argv: Sequence[str]) -> Options:
         no_bubbles=found.no_bubbles,
         adpc=tuple(found.adpc),
         emit=found.emit,
+        axi_stream=found.axi_stream,
         json=found.json,
         save_report=None if found.save_report is None else Path(found.save_report),
         dump_after=tuple(found.dump_after),

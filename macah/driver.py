@@ -25,7 +25,7 @@ from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
 from .gcc_flags import dependencies
-from .interface import design_json
+from .interface import design_json, verilog_text
 from .lint import warnings
 from .messages import Messages, Stopped
 from .optional import OPTIONAL
@@ -241,7 +241,7 @@ def _emitted(program: Program, adpc: Adpc, options: Options, stages: Stages) -> 
         return design_json(kernels, options.arch, "dataflow" if make is dataflow_kernels else "mapped")
     if options.emit == "bits":
         return "\n".join(show_bits(k.design) for k in kernels if isinstance(k.design, FabricDesign))
-    return "\n".join(dict.fromkeys(k.design.text for k in kernels))  # kernels may share a fabric
+    return verilog_text(kernels, options.axi_stream)
 
 
 def write_output(options: Options, text: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from backend.dfg import DFG
 from backend.kernel_json import write_kernel
+from backend.verilog_axi import axi_lite, axi_wrapper
 from macah import ir
 from macah.compile import Compiled, Simulated
 from macah.ctypes import INT, ArrayType, CType, Floating, Integer, StructType, size_of, spell
@@ -39,6 +40,20 @@ def design_json(kernels: Sequence[Simulated], arch: str, mode: str) -> str:
     """The designs of kernels, with what their ports mean; `sim.load_kernel` reads it."""
     found = [_design(kernel, arch, mode) for kernel in kernels]
     return json.dumps({"format": FORMAT, "kernels": found}, indent=1, ensure_ascii=False) + "\n"
+
+
+def verilog_text(kernels: Sequence[Simulated], axi_stream: bool) -> str:
+    """The Verilog of kernels, with AXI ports if wanted."""
+    texts = []
+    for kernel in kernels:
+        texts.append(kernel.design.text)
+        if axi_stream:
+            dfg, names = kernel.design.dfg, host_names(kernel.kernel)
+            streams = (names[port.name] for port in dfg.streams)
+            sources = tuple(s.source for s in streams if isinstance(s, ir.StreamCapture))
+            texts.append(axi_wrapper(kernel.design.top, dfg, sources))
+    own = dict.fromkeys(texts)  # kernels may share a fabric
+    return "\n".join([*own, *([axi_lite()] if axi_stream and kernels else [])])
 
 
 def _design(kernel: Simulated, arch: str, mode: str) -> Table:

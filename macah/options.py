@@ -34,6 +34,7 @@ class Options:
     no_bubbles: bool = False  # none but these
     adpc: tuple[str, ...] = ()
     emit: str = ""
+    axi_stream: bool = False  # with wrappers
     explain: str = ""  # a code
     json: bool = False
     save_report: Path | None = None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .kernel import compile_kernel as compile_kernel
     from .kernel import compile_kernels as compile_kernels
     from .kernel import load_kernel as load_kernel
+    from .ports import KernelPorts as KernelPorts
     from .session import Result as Result
     from .session import Run as Run
     from .session import RunOptions as RunOptions
@@ -25,6 +26,7 @@ _ERRORS = "CompileError DeadlockError Diagnostic KernelAssertionError KernelErro
 _HOMES = {
     "errors": _ERRORS,
     "kernel": "Kernel compile_kernel compile_kernels load_kernel",
+    "ports": "KernelPorts",
     "session": "Result Run RunOptions",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -11,6 +11,7 @@ from typing import Any
 from backend.dfg import DFG
 from backend.graph_text import Source
 from backend.kernel_json import read_kernel
+from backend.verilog_axi import axi_lite, axi_wrapper
 
 from .compiler import adpc_options, compile_file, compile_text, designs_in
 from .interface import Interface
@@ -72,6 +73,32 @@ class Kernel:
         """Ends its simulators. It can still be run, with new ones."""
         self._server.close()
 
+    def axi_verilog(self) -> str:
+        """Module `<top>_axis`, the kernel with AXI4-Stream and AXI4-Lite ports, and all modules in it."""
+        names = tuple(stream.source for stream in self.interface.streams)
+        return "\n".join([self.verilog, axi_wrapper(self.top, self.dfg, names), axi_lite()])
+
+    def writes(self, values: Values) -> list[tuple[int, int]]:
+        """Addresses {8-bit region, 24-bit offset} at the word port and words, to write before a run.
+
+        Errors: ValueError, TypeError for a value that does not fit, KeyError for a name that is none.
+        """
+        self._check_names(values)
+        return self.interface.writes(values, self.dfg)
+
+    def reads(self) -> list[int]:
+        """The addresses at the word port that hold results after a run."""
+        return self.interface.reads(self.dfg)
+
+    def results(self, values: Values, words: Sequence[int]) -> dict[str, Any]:
+        """The variables that the kernel changed, of the words at `reads`; `values` as before the run."""
+        return self.interface.read_results(values, self.dfg, words)
+
+    def iterations(self, cycles: int) -> int | None:
+        """How many iterations take so many cycles; None in mode `dataflow`."""
+        schedule = self._server.schedule
+        return None if schedule is None else schedule.iterations(cycles)
+
     @property
     def inputs(self) -> dict[str, Type]:
         """The streams that it receives from, with the types of their elements."""
@@ -109,11 +136,14 @@ class Kernel:
         value that does not fit, KeyError for a name that is none, SimulatorError.
         """
         values = values or {}
+        self._check_names(values)
+        return self._server.start(values, options or RunOptions())
+
+    def _check_names(self, values: Values) -> None:
         for name in values:
             if name not in self.inputs and name not in self.variables:
                 known = ", ".join([*self.inputs, *self.variables])
                 raise KeyError(f"kernel '{self.name}' has no input or variable '{name}', but {known}")
-        return self._server.start(values, options or RunOptions())
 
 
 def compile_kernels(

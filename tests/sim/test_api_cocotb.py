@@ -1,0 +1,80 @@
+"""Emitted kernels in cocotb tests: by their own ports, and with AXI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim import Kernel
+from sim.compiler import compile_text
+
+TEXT = """\
+#include <assert.h>
+struct item { short a; unsigned char b; int c; };
+struct sums { long long sum; int difference; };
+int sum(struct item stream in, struct sums stream out, long long first) {
+  int n = 0;
+  kernel {
+    for (;;) {
+      struct item x = { 0, 0, 77 };
+      x <? in;
+      if (x.c == 77 && pstream_ended(in)) break;
+      assert(x.c != 99);
+      struct sums y = { first + ((long long)n << 33) + x.a + x.b, x.c - x.b };
+      out <! y;
+      n++;
+    }
+    pstream_close(out);
+  }
+  return n;
+}
+"""
+
+
+@pytest.fixture(scope="module", params=["mapped", pytest.param("dataflow", marks=pytest.mark.slow)])
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Kernel, Path]:
+    import json
+
+    design = tmp_path_factory.mktemp("design") / "design.json"
+    table = compile_text(TEXT, ["--mode", request.param])
+    design.write_text(json.dumps({"format": "macah-design 1", "kernels": table}))
+    return Kernel(table[0]), design
+
+
+def simulate(verilog: str, top: str, test: str, design: Path, directory: Path, patch: Any) -> None:
+    """Runs one of `api_benches.py` on a design."""
+    from cocotb_tools.check_results import get_results
+    from cocotb_tools.runner import get_runner
+
+    source = directory / "design.v"
+    source.write_text(verilog)
+    patch.setenv("DESIGN", str(design))
+    runner = get_runner("icarus")
+    runner.build(sources=[source], hdl_toplevel=top, build_dir=directory, timescale=("1ns", "1ns"))
+    results = runner.test(
+        "api_benches",
+        top,
+        test_filter=test,
+        test_dir=Path(__file__).parent,
+        build_dir=directory,
+        results_xml=str(directory / "results.xml"),
+    )
+    count, failed = get_results(results)
+    assert count and not failed
+
+
+def test_a_kernel_by_its_own_ports(
+    compiled: tuple[Kernel, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, design = compiled
+    simulate(kernel.verilog, kernel.top, "native_ports", design, tmp_path, monkeypatch)
+
+
+def test_a_kernel_with_axi(
+    compiled: tuple[Kernel, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cocotbext.axi")
+    kernel, design = compiled
+    simulate(kernel.axi_verilog(), f"{kernel.top}_axis", "axi_ports", design, tmp_path, monkeypatch)
