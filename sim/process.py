@@ -17,7 +17,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from .bench import DesignLike
-from .cosim import RUNTIME, RUNTIME_FLAGS, RUNTIME_SOURCES, build_image
+from .cosim import BENCHES, RUNTIME, RUNTIME_FLAGS, RUNTIME_SOURCES, build_image
 from .errors import DeadlockError, KernelAssertionError, KernelError, OverrunError, SimulatorError
 from .objects import compile_objects
 from .simulator import SimulatorMissing, run_tool
@@ -52,23 +52,23 @@ class Answer(IntEnum):
 class Executable:
     """The server's executable: a file without a name."""
 
-    def __init__(self, design: DesignLike, stall_cycles: int, wave: Wave | None) -> None:
+    def __init__(self, design: DesignLike, simulator: str, stall_cycles: int, wave: Wave | None) -> None:
         with tempfile.TemporaryDirectory(prefix="macah-kernel-") as name:
             try:
-                path = _build(design, Path(name), stall_cycles, wave)
+                path = _build(design, Path(name), simulator, stall_cycles, wave)
             except SimulatorMissing as error:
                 raise SimulatorError(str(error)) from None
             self.file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self.file)
 
 
-def _build(design: DesignLike, directory: Path, stall_cycles: int, wave: Wave | None) -> Path:
+def _build(design: DesignLike, directory: Path, simulator: str, stall_cycles: int, wave: Wave | None) -> Path:
     """Builds it in `directory`. Errors: SimulatorMissing."""
     compiler = os.environ.get("CC") or "cc"
     command = shlex.split(compiler)
-    image = build_image([design], directory, compiler, stall_cycles=stall_cycles, wave=wave)
+    image = build_image([design], directory, compiler, False, stall_cycles, wave, simulator)
     if wave is not None:
-        wave.path.with_suffix(".gtkw").write_text(layout(design, wave))
+        wave.path.with_suffix(".gtkw").write_text(layout(design, wave, BENCHES[simulator]))
 
     def run(arguments: list[str]) -> None:
         try:

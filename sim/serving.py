@@ -28,7 +28,7 @@ class Server:
 
     def start(self, values: Mapping[str, Any], options: RunOptions) -> Run:
         """A run that has begun."""
-        key = (options.stall_cycles, options.wave, options.wave_cycles)
+        key = (options.simulator, options.stall_cycles, options.wave, options.wave_cycles)
         process = self._idle.pop((*key, options.time), None)
         if process is None or not process.is_usable():
             process = self._new_process(key, options)
@@ -49,5 +49,5 @@ class Server:
         if key not in self._built:
             path = None if options.wave is None else Path(options.wave).absolute()
             wave = None if path is None else Wave(path, *options.wave_cycles)
-            self._built[key] = Executable(self.design, options.stall_cycles, wave)
+            self._built[key] = Executable(self.design, options.simulator, options.stall_cycles, wave)
         return Process(self._built[key], self.design.top, options.time)

@@ -14,6 +14,7 @@ from typing import Any
 
 from backend.dfg import DFG
 
+from .cosim import SIMULATORS
 from .errors import KernelError
 from .interface import Interface, StreamEnd
 from .process import Answer, Process, Request
@@ -30,7 +31,7 @@ class RunOptions:
     are closed behind their last element; None: those whose end the kernel asks for. In `time` "lockstep" no
     simulated time passes while Python computes, so every run takes the same cycles; "free" is faster. A run
     may take `max_cycles`, stalled ones included, and `stall_cycles` without an element moved (0: any number).
-    `wave` is a file for a waveform, `.vcd` or `.fst`.
+    `wave` is a file for a waveform, `.vcd` or `.fst`. `simulator` is "icarus" or "verilator".
     """
 
     depth: int = 16
@@ -41,10 +42,13 @@ class RunOptions:
     stall_cycles: int = 0
     wave: Path | None = None
     wave_cycles: tuple[int, int | None] = (0, None)
+    simulator: str = "icarus"
 
     def __post_init__(self) -> None:
         if self.time not in ("lockstep", "free"):
             raise ValueError(f"time '{self.time}' is none of 'lockstep', 'free'")
+        if self.simulator not in SIMULATORS:
+            raise ValueError(f"simulator '{self.simulator}' is none of {', '.join(SIMULATORS)}")
         if self.max_cycles < 1 or self.stall_cycles < 0:
             raise ValueError("numbers of cycles are positive")
         if min([self.depth, *self.depths.values()]) < 1:

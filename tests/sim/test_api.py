@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,6 +98,21 @@ def test_runs_repeat_cycle_by_cycle(echo: Kernel) -> None:
     runs = [echo.run({"in": slow(), "n": 40}, RunOptions(depth=2)) for _ in range(3)]
     assert runs[0]["out"] == list(range(1, 41))
     assert len({(run.cycles, run.stalled) for run in runs}) == 1
+
+
+def test_waveforms(echo: Kernel, tmp_path: Path) -> None:
+    wave = tmp_path / "echo.vcd"
+    echo.run({"in": [1, 2], "n": 2}, RunOptions(wave=wave))
+    assert "$enddefinitions" in wave.read_text()
+    assert "stream in" in (tmp_path / "echo.gtkw").read_text()
+
+
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="no Verilator")
+def test_verilator_takes_the_same_cycles(echo: Kernel) -> None:
+    runs = [echo.run({"in": range(30), "n": 30}, RunOptions(simulator=s)) for s in ("icarus", "verilator")]
+    assert runs[0] == runs[1] and runs[0]["sum"] == 435
+    with pytest.raises(OverrunError, match="has not ended after 31 cycles"):
+        echo.run({"in": range(30), "n": 30}, RunOptions(simulator="verilator", max_cycles=30))
 
 
 def test_a_generator_is_asked_for_no_more_than_there_is_room_for(echo: Kernel) -> None:
@@ -312,7 +328,13 @@ def test_wrong_uses_of_a_run(echo: Kernel) -> None:
             run.send("out", [1])
         assert run.finish()["out"] == [2]
         assert run.receive("out", 5) == [2]
-    for wrong in ({"time": "fast"}, {"max_cycles": 0}, {"depth": 0}, {"depths": {"in": 0}}):
+    for wrong in (
+        {"time": "fast"},
+        {"simulator": "vvp"},
+        {"max_cycles": 0},
+        {"depth": 0},
+        {"depths": {"in": 0}},
+    ):
         with pytest.raises(ValueError):
             RunOptions(**wrong)  # type: ignore[arg-type]
     with pytest.raises(KeyError, match="no stream 'up'"):
