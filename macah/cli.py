@@ -254,6 +254,8 @@ def parse(argv: Sequence[str]) -> Options:
         parser.error("the name after --save-report is empty")
     if found.axi_stream and found.emit != "verilog":
         parser.error("--axi-stream goes with --emit verilog")
+    if found.axi_stream and found.netlist == "generic":
+        parser.error("--axi-stream is about kernels on specialised netlists: leave out --netlist generic")
     if found.json and not found.report:
         parser.error("--json goes with --report")
     if found.report and found.mode != "mapped":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from macah.cli import UsageError, parse
 from sim import Kernel
 from sim.compiler import compile_text
 
@@ -78,3 +81,25 @@ def test_a_kernel_with_axi(
     pytest.importorskip("cocotbext.axi")
     kernel, design = compiled
     simulate(kernel.axi_verilog(), f"{kernel.top}_axis", "axi_ports", design, tmp_path, monkeypatch)
+
+
+def test_axi_goes_with_verilog_of_single_kernels() -> None:
+    for words, message in (
+        (["--emit", "dfg"], "--axi-stream goes with --emit verilog"),
+        (
+            ["--emit", "verilog", "--netlist", "generic"],
+            "--axi-stream is about kernels on specialised netlists",
+        ),
+    ):
+        with pytest.raises(UsageError, match=message):
+            parse(["--axi-stream", *words, "p.macah"])
+
+
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="no Verilator")
+def test_verilator_has_nothing_to_say_of_the_wrapper(compiled: tuple[Kernel, Path], tmp_path: Path) -> None:
+    kernel, _ = compiled
+    source = tmp_path / "design.v"
+    source.write_text(kernel.axi_verilog())
+    command = ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME", "--top-module", f"{kernel.top}_axis"]
+    done = subprocess.run([*command, source], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr
