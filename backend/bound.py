@@ -12,6 +12,7 @@ from .cycles import Delay, longest_paths, tightest
 from .dfg import DFG
 from .flat import Problem
 from .mapping import DoesNotFit, Shortage
+from .ports import port_bound, refuse_recurrences
 
 MOST_CLASSES = 10
 """Up to this many classes of units, all unions of classes are bounded; beyond, single ones and all."""
@@ -25,7 +26,7 @@ class Bounds:
     """Why no mapping can have a smaller interval.
 
     `binding` says in words what binds; `cycle` are the nodes of the recurrence with the largest demand,
-    if there is one.
+    if there is one. `crowded`: they have no places at a shorter interval that their cycles would allow.
     """
 
     resource: int
@@ -33,6 +34,7 @@ class Bounds:
     mii: int
     binding: str
     cycle: tuple[int, ...]
+    crowded: bool = False
 
 
 def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
@@ -41,9 +43,11 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
     _refuse_impossible(problem)
     resource, why = _resource_bound(problem)
     recurrence, cycle = _recurrence_bound(problem)
+    mii = max(resource, recurrence, 1)
+    refuse_recurrences(problem, mii)
     if recurrence > resource:
         why = f"a recurrence of {len(cycle)} operation{'s' * (len(cycle) != 1)}"
-    return Bounds(resource, recurrence, max(resource, recurrence, 1), why, cycle)
+    return Bounds(resource, recurrence, mii, why, cycle)
 
 
 def _refuse_impossible(problem: Problem) -> None:
@@ -184,7 +188,7 @@ def _ceil(a: int, b: int) -> int:
 
 
 def _resource_bound(problem: Problem) -> tuple[int, str]:
-    """The best of: unions of unit classes, operations of a stream, accesses of an array."""
+    """The best of: unions of unit classes, operations of a stream, accesses of an array, ways of words."""
     best, why = 1, "nothing"
     counts = Counter(problem.kind)
     classes = [frozenset(units) for units in problem.classes]
@@ -216,7 +220,8 @@ def _resource_bound(problem: Problem) -> tuple[int, str]:
             )
         if members and _ceil(len(members), ports) > best:
             best, why = _ceil(len(members), ports), f"{len(members)} operations on {name}"
-    return best, why
+    through = port_bound(problem)
+    return (through.interval, through.why) if through.interval > best else (best, why)
 
 
 def _listed(names: Counter[str]) -> str:

@@ -56,7 +56,7 @@ def raised(bounds: Bounds, nodes: tuple[int, ...]) -> Bounds:
     """Bounds above an interval at which a core has no places."""
     mii = bounds.mii + 1
     why = f"a recurrence of {len(nodes)} operations, too many to be next to each other at {bounds.mii}"
-    return Bounds(bounds.resource, mii, mii, why, nodes)
+    return Bounds(bounds.resource, mii, mii, why, nodes, crowded=True)
 
 
 def refuted(problem: Problem, interval: int) -> tuple[int, ...]:

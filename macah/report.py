@@ -13,7 +13,9 @@ from typing import Any
 from arch.fabric import Kind
 from arch.ops import COMPARISONS
 from backend.bound import Bounds, minimum_interval
+from backend.core import tightened
 from backend.dfg import DFG, Node, Place, Use
+from backend.flat import Problem
 from backend.mapping import Mapping
 
 from .adpc import PseudoConstant
@@ -85,7 +87,9 @@ class Account:
 
     @cached_property
     def bounds(self) -> Bounds:
-        return minimum_interval(self.mapping.dfg, self.mapping.fabric)
+        """What is known to be impossible, crowded recurrences too, up to what was reached."""
+        dfg, fabric = self.mapping.dfg, self.mapping.fabric
+        return tightened(minimum_interval(dfg, fabric), Problem(dfg, fabric), self.mapping.interval)
 
     @cached_property
     def source(self) -> SourceBound:
@@ -288,6 +292,15 @@ def _binding(account: Account) -> str:
     for recurrence in account.why.recurrences:
         first, *rest = recurrence_text(recurrence)
         texts.append("\n".join([first, *rest]))
+    if account.bounds.crowded:
+        texts = [_crowd(account)]
     if interval > mii:
         texts.append(f"placement and routing, {interval - mii} above the lower bound")
     return f"\n{'':23}".join(texts) or "nothing: an iteration begins in every cycle"
+
+
+def _crowd(account: Account) -> str:
+    """A recurrence that has no places, and the lines of its operations."""
+    places = [account.mapping.dfg.nodes[n].where for n in account.bounds.cycle]
+    lines = sorted({place.line for place in places if place is not None})
+    return f"{account.bounds.binding}: {'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from arch.describe import load_fabric
+from backend.dfg import DFG, Const, Node, Place, Use
 from backend.mapper import map_kernel
 from backend.mapping import MapOptions
 from macah.lower import lower
@@ -130,3 +131,21 @@ def test_the_report_tells_what_was_not_converted(tmp_path: Path) -> None:
     assert (array["kind"], array["name"], array["accesses"]) == ("scalarization", "a", [access])
     assert "not converted        the loop at " in report_text([account])
     assert "only loops that are named get copies" in " ".join(report_text([account]).split())
+
+
+def test_a_crowded_recurrence_is_what_binds(tmp_path: Path) -> None:
+    """Three sums are made of the same two values, and these of them: no grid has three such tiles."""
+    source = tmp_path / "p.macah"
+    source.write_text(COUNT)
+    program = read_program(source)
+    kernel = lower(program, program.kernels[0])
+    where = [Place(str(source), line) for line in (1, 2)]
+    ends = [Node(k, "select", (Use(2), Use(3), Use(4)), where=where[0]) for k in (0, 1)]
+    sums = [Node(k, "add", (Use(0, 1), Use(1, 1)), where=where[1]) for k in (2, 3, 4)]
+    stop = Node(5, "stop", (Const(1),))
+    dfg = DFG("crowd", (*ends, *sums, stop), (), (), (), (), ())
+    mapping = map_kernel(dfg, load_fabric("grid4x4"), MapOptions(seed=1))
+    account = Account(program.kernels[0].where, kernel, mapping)
+    assert (mapping.interval, facts(account)["mii"], facts(account)["binding"]) == (3, 3, "recurrence")
+    assert "too many to be next to each other at 2: lines 1, 2" in report_text([account])
+    assert "placement and routing" not in report_text([account])
