@@ -48,6 +48,7 @@ def _become(
     """In the child: the program, which begins with our own signals' state."""
     try:
         ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, int(signal.SIGKILL))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # which Python ignores, and the program would, too
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.execve(executable, list(arguments), dict(environment))
     except BaseException as error:
