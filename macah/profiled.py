@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from sim.profile import KernelAbout, Profile, make_profile
+from sim.profile import KernelAbout, Profile
 from sim.profile_flame import flame_folded, flame_svg
 from sim.profile_json import profile_json
+from sim.profile_make import make_profile
 from sim.profile_memory import Memory, read_memory
 from sim.profile_page import profile_page
 from sim.profile_text import profile_text

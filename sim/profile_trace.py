@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from .profile import PURPOSES, Profile, waiting_of
+from .profile import Profile
+from .profile_make import PURPOSES, waiting_of
 from .profile_memory import FOR_KERNEL, SLEEPS, Event, SimulatorLog, Site, ThreadLog
 from .watching import Phase
 
