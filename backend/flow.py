@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from .flat import Board, Problem
 
 FAR = cython.declare(cython.double, 1e9)
+# Where a search has room for so many states, a route is first looked for with hardly any detour, and no
+# further if it costs no more than so much besides what its cycles cost.
+ROOM = cython.declare(cython.int, 60_000)
+SMALL = cython.declare(cython.double, 1.0)
+# A route of so many intervals will most likely come back to where it was.
+TURNS = cython.declare(cython.int, 4)
 
 
 @cython.cclass
@@ -34,6 +40,7 @@ class Flow:
     layers: cython.int
     stride: cython.int
     stamp: cython.int
+    notes: cython.int
     work: cython.longlong
     code: cython.int[::1]
     latency: cython.int[::1]
@@ -63,6 +70,8 @@ class Flow:
     toll: cython.double[::1]
     present: cython.double[::1]
     crossed: cython.int[::1]
+    noted: cython.int[::1]
+    turn: cython.int[::1]
     busy: cython.int[::1]
     length: cython.int[::1]
     steps: cython.int[::1]
@@ -85,7 +94,7 @@ class Flow:
         self.position, self.output = problem.position, problem.output
         self.nodes, self.edges = problem.nodes, len(problem.source)
         self.layers, self.stride = board.layers, board.stride
-        self.stamp, self.work = 0, 0
+        self.stamp, self.notes, self.work = 0, 0, 0
         self.outputs = problem.outputs
         self.in_at, self.ins = problem.in_at, problem.ins
         self.out_at, self.outs = problem.out_at, problem.outs
@@ -98,6 +107,8 @@ class Flow:
         self.length, self.steps, self.tree_list = board.length, board.steps, board.tree_list
         size = (board.layers + 1) * t.resources
         self.crossed = array("i", [-1]) * (t.resources * board.interval)
+        self.noted = array("i", [0]) * t.resources
+        self.turn = array("i", [0]) * size
         self.cost = array("d", [0.0]) * size
         self.mark = array("i", [0]) * size
         self.pred = array("i", [0]) * size
@@ -199,29 +210,63 @@ class Flow:
             self.length[e] = -1
 
     @cython.cfunc
-    def returns(self, state: cython.int, layer: cython.int, q: cython.int, there: cython.int) -> cython.bint:
-        """Whether the way from `state` in `layer` on is in q a multiple of the interval after `there`."""
+    @cython.locals(s=cython.int, t=cython.int)
+    def look_ahead(
+        self, state: cython.int, layer: cython.int, there: cython.int, last: cython.int
+    ) -> cython.void:
+        """Note what the way from `state` in `layer` to `last` holds whole intervals after layer `there`."""
         size: cython.int = self.resources
-        r: cython.int = state - layer * size
-        while not self.is_operand[r]:
-            if r == q and (layer - there) % self.interval == 0:
-                return True
-            r = self.pred[layer * size + r] - layer * size
-            if r >= size:
-                r -= size
-                layer += 1
-        return False
+        interval: cython.int = self.interval
+        self.notes += 1
+        s = state
+        if there < layer:
+            while s < (there + interval) * size:
+                s = self.pred[s]
+        t = s
+        while layer + interval <= last and t < (layer + interval) * size:
+            t = self.pred[t]
+        self.turn[state] = t
+        layer = there if there == layer else there + interval
+        while layer <= last:
+            t = s
+            while t < (layer + 1) * size and not self.is_operand[t - layer * size]:
+                self.noted[t - layer * size] = self.notes
+                t = self.pred[t]
+            s = self.turn[s]
+            layer += interval
 
     @cython.cfunc
     def route(self, e: cython.int) -> cython.bint:
         """Find a cheapest route for an edge that has none, and claim it."""
-        # Whether a way comes back to a resource's slot is dear to ask at each step; few ways do.
-        if not self.search(e, False):
+        last: cython.int = self.span(e)
+        # Whether a way comes back to a resource's slot is dear to ask at each step; few short ways do.
+        wary: cython.bint = last >= TURNS * self.interval and last * self.resources >= ROOM
+        if not self.find(e, wary):
             return False
-        if self.span(e) < self.interval or not self.self_crossing(e):
+        self.claim(e, 1)
+        if wary or last < self.interval or not self.self_crossing(e):
             return True
         self.rip(e)
-        return self.search(e, True)
+        if not self.find(e, True):
+            return False
+        self.claim(e, 1)
+        return True
+
+    @cython.cfunc
+    def find(self, e: cython.int, wary: cython.bint) -> cython.bint:
+        """Find a cheapest route for an edge that has none.
+
+        Long ways have much room for detours, of which few are worth their price: the price of the best way
+        that hardly has any bounds the search among the others.
+        """
+        last: cython.int = self.span(e)
+        detour: cython.int = 2 + min(3, last // (2 * self.interval))
+        best: cython.double = FAR
+        if last * self.resources >= ROOM:
+            best = self.search(e, wary, 1, FAR)
+            if best < last + SMALL:
+                return True
+        return self.search(e, wary, detour, best) < FAR
 
     @cython.cfunc
     @cython.locals(k=cython.int, s=cython.int, at=cython.int)
@@ -253,30 +298,41 @@ class Flow:
         least=cython.double,
         price=cython.double,
         own=cython.double,
+        crossing=cython.bint,
+        left=cython.int,
+        far=cython.int,
     )
-    def search(self, e: cython.int, wary: cython.bint) -> cython.bint:
-        """Find and claim a route; if `wary`, at the price of the ways that cross themselves.
+    def search(
+        self, e: cython.int, wary: cython.bint, detour: cython.int, best: cython.double
+    ) -> cython.double:
+        """Find a route cheaper than `best`; its price, or `best`.
+
+        If `wary`, ways that cross themselves pay for that. A way goes no farther from the operand than the
+        root is, and `detour`; where there is much room, its hops are at most so many more than
+        the fewest.
 
         The search goes back from the operand, layer by layer, until no way to the net's tree can be cheaper
-        than the best found. A state's cost is that of what comes after it.
+        than the best found. A state's cost is that of what comes after it; what comes before it, back to the
+        last layer that the tree is in, costs at least 1 a layer.
         """
         last: cython.int = self.span(e)
         goal: cython.int = self.goal(e)
         root: cython.int = self.root(e)
         if last < 0 or last > self.layers or goal < 0 or root < 0:
-            return False
+            return best
         size: cython.int = self.resources
         row: cython.int = self.basin[goal] * size
         if self.gap[row + root] > last:
-            return False
+            return best
         spring: cython.int = self.spring[root] * size
         base: cython.int = self.slot(self.done(self.source[e]))
         interval: cython.int = self.interval
-        self.load_tree(e)
+        top: cython.int = 0
+        for i in range(self.load_tree(e)):
+            top = max(top, self.tree_list[i] // size)
         stamp: cython.int = self.stamp
-        # Far detours are never worth their price.
-        widest: cython.int = self.gap[row + root] + 2 + min(3, last // (2 * interval))
-        best: cython.double = FAR
+        widest: cython.int = self.gap[row + root] + detour
+        roomy: cython.bint = last * size >= ROOM
         best_state: cython.int = -1
         mark = self.mark
         cost = self.cost
@@ -304,7 +360,8 @@ class Flow:
             for i in range(waiting):
                 if cost[layer * size + here[i]] < least:
                     least = cost[layer * size + here[i]]
-            if least >= best:
+            left = layer - top if layer > top else 0
+            if least + left >= best:
                 break
             while waiting > 0:
                 r = here[ahead]
@@ -316,7 +373,7 @@ class Flow:
                 s = layer * size + r
                 queued[s] = 0
                 own = cost[s]
-                if own >= best:
+                if own + left >= best:
                     continue
                 if self.tree[s] == stamp:
                     best = own
@@ -325,22 +382,21 @@ class Flow:
                 if r != goal:
                     own += self.toll[r * interval + slot]
                 there = layer - self.delay[r]
-                if own >= best or there < 0:
+                if there < 0 or own + (there - top if there > top else 0) >= best:
                     continue
+                crossing = wary and last - there >= interval
+                if crossing:
+                    self.look_ahead(s, layer, there, last)
                 for i in range(self.sources_at[r], self.sources_at[r + 1]):
                     q = self.sources[i]
-                    if self.far[spring + q] > there or self.gap[row + q] > widest:
+                    far = self.far[spring + q]
+                    if far > there or self.gap[row + q] + (far if roomy else 0) > widest:
                         continue
                     j = there * size + q
                     price = own
                     if mark[j] == stamp and price >= cost[j]:
                         continue
-                    if (
-                        wary
-                        and last - there >= interval
-                        and self.tree[j] != stamp
-                        and self.returns(s, layer, q, there)
-                    ):
+                    if crossing and self.noted[q] == self.notes and self.tree[j] != stamp:
                         price += 4.0 + 2.0 * self.present[0]
                         if mark[j] == stamp and price >= cost[j]:
                             continue
@@ -359,13 +415,13 @@ class Flow:
                                 tail = 0
                             waiting += 1
             slot = slot - 1 if slot > 0 else interval - 1
-        if best_state < 0:
-            return False
-        return self.keep(e, best_state, last * size + goal)
+        if best_state >= 0 and not self.keep(e, best_state, last * size + goal):
+            return FAR
+        return best
 
     @cython.cfunc
     def keep(self, e: cython.int, state: cython.int, end: cython.int) -> cython.bint:
-        """Store the route that leaves the net's tree in `state`, from the root to `end`, and claim it."""
+        """Store the route that leaves the net's tree in `state`, from the root to `end`."""
         base: cython.int = e * self.stride
         f: cython.int = self.owner[state]
         s: cython.int = state
@@ -382,7 +438,6 @@ class Flow:
             s = self.pred[s]
         self.steps[base + k] = end
         self.length[e] = k + 1
-        self.claim(e, 1)
         return True
 
     def lift(self, n: cython.int) -> None:

@@ -15,7 +15,7 @@ PARTS = (
     ("streams.py",),
     ("translated.py",),
     ("scale.py",),
-    ("mapping.py", "--set", "kernels", "--set", "layered", "--set", "random"),
+    ("mapping.py", "--set", "kernels", "--set", "layered", "--set", "mixed", "--set", "random"),
     ("literature.py",),
     ("motion.py",),
 )

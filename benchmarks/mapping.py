@@ -4,9 +4,12 @@
     .venv/bin/python benchmarks/mapping.py [--set NAME ...] [--only TEXT] [--seeds N] [--prove] [--effort E]
 
 The sets: `kernels`, small graphs with which mapping is usually shown; `layered`, random graphs from 200 to
-1600 operations that fill arrays; `random`, random kernels with memories, streams and recurrences; `large`,
-3200 and 6400 operations; `satmapit`, the seven graphs of SAT-MapIt's comparison on 2x2 to 5x5; `published`,
-all graphs of ../shared/data/dfgs on 4x4 (both only when that folder is there).
+1600 operations that fill arrays; `mixed`, such graphs with multiplications and accesses to memory, with edges
+that reach far, and where nearly every unit is busy in every cycle; `random`, random kernels with memories,
+streams and recurrences; `large`,
+3200 and 6400 operations; `satmapit`, the seven graphs of SAT-MapIt's comparison on 2x2 to 5x5; `morpher`,
+Morpher's graphs on its HyCUBE; `published`, all graphs of ../shared/data/dfgs on 4x4 (these three only when
+that folder is there).
 
 Seconds are of processor time, in a process of its own for each row, from the graph to the checked mapping,
 with what is computed once for a fabric; megabytes are the peak of that process. `proof`: `bound` means that
@@ -115,6 +118,20 @@ def _layered() -> list[Case]:
     ]
 
 
+def _mixed() -> list[Case]:
+    found = [
+        case
+        for seed in (1, 2, 3)
+        for count, fabric in ((400, "grid8x8"), (800, "grid8x8"), (800, "grid16x16"), (1600, "grid16x16"))
+        for case in _made(graphs.mixed(count, seed, accesses=0.12), fabric)
+    ]
+    for seed in (1, 2, 3):
+        found += _made(graphs.mixed(1000, seed, accesses=0.08, far=0.08, ring=5), "grid16x16")
+    for count, fabric in ((200, "grid4x4"), (400, "grid4x4"), (1000, "grid16x16"), (1750, "grid16x16")):
+        found += _made(graphs.mixed(count, 1), fabric)
+    return found
+
+
 def _random() -> list[Case]:
     made = [graphs.random_graph(seed, count) for count in (30, 100, 200) for seed in (1, 2, 3)]
     return [case for dfg in made for case in _made(dfg, "grid4x4", "grid8x8")]
@@ -137,6 +154,10 @@ def _satmapit() -> list[Case]:
     return [_read(path, f"satmapit:{size}") for path in found for size in sizes]
 
 
+def _morpher() -> list[Case]:
+    return [_read(path, "hycube:4x4") for path in sorted(PUBLISHED.glob("morpher_*.json"))]
+
+
 def _published() -> list[Case]:
     fabrics = ("grid4x4", "mesh4x4", "satmapit:4x4")
     return [_read(path, fabric) for fabric in fabrics for path in sorted(PUBLISHED.glob("*.json"))]
@@ -145,9 +166,11 @@ def _published() -> list[Case]:
 SETS = {
     "kernels": _kernels,
     "layered": _layered,
+    "mixed": _mixed,
     "random": _random,
     "large": _large,
     "satmapit": _satmapit,
+    "morpher": _morpher,
     "published": _published,
 }
 

@@ -163,6 +163,37 @@ def layered(count: int, seed: int, width: int = 16, locality: int = 24, multipli
     return b.build()
 
 
+def mixed(
+    count: int,
+    seed: int,
+    *,
+    accesses: float = 0.0,
+    multiplies: float = 0.2,
+    far: float = 0.0,
+    ring: int = 1,
+    locality: int = 24,
+) -> DFG:
+    """`count` opaque operations that read one or two of the `locality` last values; any, with chance `far`.
+
+    Shares of them are accesses to memory and multiplications. The first `ring` are a recurrence.
+    """
+    rng = random.Random(seed)
+    nodes = [Node(k, "alu_1", (Use((k or ring) - 1, int(k == 0)),)) for k in range(ring)]
+    values = list(range(ring))
+
+    def value() -> Use:
+        return Use(rng.choice(values if rng.random() < far else values[-locality:]))
+
+    while len(nodes) < count:
+        access = rng.random() < accesses
+        kind = "access" if access else "mul" if rng.random() < multiplies else "alu"
+        operands = tuple(value() for _ in range(2 if rng.random() < (0.3 if access else 0.7) else 1))
+        if not (access and len(operands) == 2):  # else a store
+            values.append(len(nodes))
+        nodes.append(Node(len(nodes), f"{kind}_{len(operands)}", operands))
+    return DFG(f"mixed{count}.{seed}", tuple(nodes), (), (), (), (), ())
+
+
 def random_graph(seed: int, count: int = 30, streams: int = 2, memories: int = 2) -> DFG:
     """A random kernel with recurrences, guarded effects on memories and streams, and orders."""
     rng = random.Random(seed)

@@ -8,7 +8,8 @@ from arch.describe import load_fabric
 from backend.check import check_mapping
 from backend.dfg import DFG, Const, Use
 from backend.flat import Problem
-from backend.mapping import Mapping, MemoryPlace, Placement, Schedule
+from backend.mapper import map_kernel
+from backend.mapping import MapOptions, Mapping, MemoryPlace, Placement, Schedule
 from backend.place import placement_of
 from backend.route import route
 from backend.schedule import earliest_starts
@@ -52,6 +53,19 @@ def test_a_value_that_lives_longer_than_the_interval_changes_registers() -> None
     held = [r for r, _ in longest.steps]
     assert len(held) > 10
     assert max(held.count(r) for r in held) <= 2
+
+
+def test_values_that_live_long_on_a_large_array_never_meet_themselves() -> None:
+    b = Builder("delays")
+    index, _ = b.counter(9)
+    for distance in (20, 40, 60):
+        b.add("sub", index, Use(index, distance, Const(0)))
+    dfg, fabric = b.build(), load_fabric("grid8x8")
+    mapping = map_kernel(dfg, fabric, MapOptions(interval=2))
+    longest = max(mapping.routes, key=lambda r: len(r.steps))
+    places = [(r, cycle % 2) for r, cycle in longest.steps]
+    assert len(places) > 120
+    assert len(set(places)) == len(places)
 
 
 def test_fan_out_shares_its_way() -> None:
