@@ -11,6 +11,7 @@ from sim.cosim import BENCHES, RUNTIME_FLAGS, RUNTIME_SOURCES, SimulatorMissing,
 from sim.objects import compile_objects
 from sim.wave import Wave, layout
 
+from .bridge import check_bridge
 from .compile import Adpc, Simulated
 from .diagnostic import MacahError
 from .gcc_flags import for_runtime, keeps_columns, notes
@@ -37,6 +38,8 @@ def build(
     if not kernels:
         translation = translate(program, adpc, columns=keeps_columns(options.cc))
     else:
+        for kernel in kernels:
+            check_bridge(kernel.site, kernel.dfg)
         hosted = [HostKernel(k.site, k.kernel, k.dfg) for k in kernels]
         translation = translate(program, adpc, hosted, columns=keeps_columns(options.cc))
         with stages("build the simulation"):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from arch.fabric import Fabric
-from backend.dfg import DFG
 from backend.verilog_dataflow import emit_dataflow
-from sim.bench import MAX_MEMORIES, MAX_WORDS
-from sim.cosim import MAX_STREAMS
 
+from .bridge import check_bridge
 from .compile import Adpc, Front, Simulated, counted_loops, fabric_of, fronts
-from .diagnostic import MacahError
 from .options import Options
 from .program import Program
 from .stages import Stages
@@ -23,23 +20,8 @@ def dataflow_kernels(program: Program, adpc: Adpc, options: Options, stages: Sta
 
 def circuit(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Simulated:
     """One kernel's circuit. Errors: MacahError."""
-    _check_bridge(front)
+    check_bridge(front.site, front.dfg)
     with stages(f"emit {front.site.name}"):
         counted = counted_loops(front, fabric, options)
         design = emit_dataflow(front.dfg, fabric.latency, options.window, counted.shadow)
     return Simulated(front.site, front.kernel, front.dfg, design, loops=counted.loops)
-
-
-def _check_bridge(front: Front) -> None:
-    """Errors: MacahError, if the kernel has more than the bridge to the host can address."""
-    for what, count, most in _sizes(front.dfg):
-        if count > most:
-            message = f"kernel '{front.site.name}' cannot be simulated: {what}: {count}, at most {most}"
-            hint = "make arrays smaller, or split the kernel"
-            raise MacahError(message, front.site.where, hint=hint, code="does-not-fit")
-
-
-def _sizes(dfg: DFG) -> list[tuple[str, int, int]]:
-    words = [(f"words of array '{memory.name}'", memory.words, MAX_WORDS) for memory in dfg.memories]
-    streams = ("ends of streams", len(dfg.streams), MAX_STREAMS)
-    return [streams, ("arrays", len(dfg.memories), MAX_MEMORIES), *words]

@@ -16,6 +16,7 @@ struct port *ports;
 unsigned port_count;
 int design_is_stalled;
 void (*at_end_of_host)(void);
+int host_has_gone;
 
 static int eager; /* never wait for polls */
 
@@ -116,7 +117,13 @@ static void *keep_watch(void *data) {
                           {.fd = (int)syscall(SYS_pidfd_open, execution->host, 0), .events = POLLIN}};
   if (ends[1].fd < 0 && errno == ESRCH) _exit(0);
   while (poll(ends, 2, -1) <= 0) continue;
-  if (getenv("MACAH_WAVE")) sleep(2); /* to complete the file */
+  if (getenv("MACAH_WAVE")) {
+    macah_store(&host_has_gone, 1);
+    macah_step(&macah_arena->simulator[execution->number % MACAH_BELLS].rings, 1);
+    macah_step(&macah_arena->clock.ticks, 1);
+    macah_step(&macah_arena->clock.all_shown, 1);
+    sleep(2); /* to complete the file */
+  }
   if (at_end_of_host) at_end_of_host();
   _exit(0);
 }

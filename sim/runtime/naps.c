@@ -91,7 +91,7 @@ static void sleep_for(const struct timespec *timeout) {
     if (any_change()) break;
     if (!timeout) macah_store(&execution->asleep, ++sleeps);
     macah_futex_wait(&bell->rings, rings, timeout);
-  } while (!timeout);
+  } while (!timeout && !macah_load(&host_has_gone));
   macah_store(&execution->asleep, 0);
   watch(0);
   /* Who shares the bell may need the bit that is gone now, and sets it again. */

@@ -57,6 +57,8 @@ void add_port(struct port *);
 void choose_kernel(void);
 /* What else to do if the host is gone; in a thread of its own. */
 extern void (*at_end_of_host)(void);
+/* It is, and a waveform shall be completed: nobody sleeps any more. */
+extern int host_has_gone;
 
 /* ports.c */
 void show_ports(void);

@@ -184,6 +184,7 @@ static PLI_INT32 do_ordinal(PLI_BYTE8 *data) {
 static PLI_INT32 do_drive(PLI_BYTE8 *data) {
   (void)data;
   take_nap();
+  if (macah_load(&host_has_gone)) vpi_control(vpiFinish, 0);
   show_ports();
   return 0;
 }
