@@ -190,6 +190,8 @@ class Run:
             raise KeyError(
                 f"the kernel sends to no stream '{name}', but to {', '.join(self._sends) or 'none'}"
             )
+        if count is not None and count < 0:
+            raise ValueError("a number of elements is not negative")
         end, taken = self._sends[name], self._taken[name]
         size = (1 if count is None else count) * end.element.size
         if len(taken) < size and self._result is None:

@@ -217,6 +217,27 @@ def test_elements_with_arrays_and_arrays_of_streams() -> None:
     assert f"{text}{result['s']} 0 {result['seen']}\n" == in_c("packets.macah")
 
 
+def test_bit_fields_unions_and_what_pointers_point_to() -> None:
+    text = """\
+struct s { unsigned x : 5; int y : 7; unsigned long long z : 40; char c; };
+union u { int i; short h[2]; };
+void f(struct s *p, union u q[3]) {
+  kernel {
+    p->x += 3; p->y -= 5; p->z *= 3; p->c++;
+    for (int i = 0; i < 3; i++) q[i].h[1] += q[i].h[0];
+  }
+}
+"""
+    wide = (1 << 39) + 5
+    before = {"x": 30, "y": -62, "z": wide, "c": 7}
+    with compile_kernel(text=text, mode="dataflow") as kernel:
+        result = kernel.run({"*p": before, "q": [{"i": 0x50003}, {"h": (1, 2)}, b"\1\0\2\0"]})
+        with pytest.raises(ValueError, match="32 does not fit x, which has 5 bits"):
+            kernel.run({"*p": {"x": 32}})
+    assert result["*p"] == (1, 61, 3 * wide & (1 << 40) - 1, 8)
+    assert [u.h for u in result["q"]] == [[3, 8], [1, 3], [1, 3]]
+
+
 def test_several_kernels_of_one_program() -> None:
     kernels = compile_kernels(PROGRAMS / "stream_arrays.macah", mode="dataflow")
     assert [*kernels] == ["spread_kernel", "twice_kernel"]
@@ -328,6 +349,8 @@ def test_wrong_uses_of_a_run(echo: Kernel) -> None:
             run.send("out", [1])
         assert run.finish()["out"] == [2]
         assert run.receive("out", 5) == [2]
+        with pytest.raises(ValueError, match="is not negative"):
+            run.receive("out", -1)
     for wrong in (
         {"time": "fast"},
         {"simulator": "vvp"},
