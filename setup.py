@@ -1,4 +1,4 @@
-"""Builds the mapper's hot modules; everything else about the project is in pyproject.toml.
+"""Builds the hot modules; everything else about the project is in pyproject.toml.
 
 `python setup.py build_ext --inplace` builds them next to their sources. Without them the same files run
 as plain Python, with the same results, only slowly.
@@ -15,6 +15,7 @@ MODULES = (
     "backend.ledger",
     "backend.reach",
     "backend.relocate",
+    "macah.shorten_sweep",
 )
 DIRECTIVES = {
     "language_level": 3,

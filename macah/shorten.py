@@ -21,16 +21,23 @@ from macah.balance import latency
 from macah.capacity import Capacity
 from macah.graph import Value
 from macah.shorten_convert import from_dfg, order_arcs, to_dfg
-from macah.shorten_rules import RULES, Pair
+from macah.shorten_rules import RULES_FOR, Pair, Rule
 from macah.shorten_time import Times
 
 MOST_NODES = 4000
 """Larger graphs are left as they are."""
 
 MOST_DRAFTS = 12000
-MOST_NEW = 1000
-MOST_NEW_EACH = 80
-"""So many ways to make values are looked at in all, for an interval, and then for each node on a cycle."""
+"""So many ways to make values there are at most."""
+
+DRAFTS = 30000
+MOST_NEW = 1200
+MOST_NEW_EACH = 2
+"""So many ways to make values are looked at for an interval: more in small graphs, where it costs less, and
+some for each node on a cycle."""
+
+SMALL = 64
+"""Graphs of so many nodes are searched in a second manner, too."""
 
 MOST_WAYS = 12
 """So many are kept for one value."""
@@ -45,29 +52,35 @@ PATIENCE = 12
 """So often are times raised without finding a new way."""
 
 STEPS = 24
-ROUNDS = 4
 
 
 def shorten(dfg: DFG, capacity: Capacity) -> DFG:
     """The same graph, with shorter recurrences where these bind."""
     if len(dfg.nodes) > MOST_NODES:
         return dfg
-    # What was reached is a better place to begin from than all the ways that led there.
-    for _ in range(ROUNDS):
-        shorter = _shortened(dfg, capacity)
-        if shorter is dfg:
-            break
+    manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
+    found = [_repeated(dfg, capacity, broad) for broad in manners]
+    return min(found, key=lambda shorter: (_bound(shorter, capacity), len(shorter.nodes)))
+
+
+def _repeated(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
+    """What was reached is a better place to begin from than all the ways that led there."""
+    while (shorter := _shortened(dfg, capacity, broad)) is not dfg:
         dfg = shorter
     return dfg
 
 
-def _shortened(dfg: DFG, capacity: Capacity) -> DFG:
+def _bound(dfg: DFG, capacity: Capacity) -> int:
+    return slow_cycles(dfg, capacity.least_interval(dfg))[0]
+
+
+def _shortened(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
     floor = capacity.least_interval(dfg)
     slowest, members = slow_cycles(dfg, floor)
     if slowest <= floor:
         return dfg
     best, reached = dfg, slowest
-    search = _Search(dfg, members)
+    search = _Search(dfg, members, broad)
     # Long recurrences get shorter by several cycles at a time, so that there are few steps.
     stride = max(1, (slowest - floor) // STEPS)
     aim = slowest - stride
@@ -132,91 +145,103 @@ def _after_cycles(dfg: DFG) -> list[int]:
 
 
 class _Search:
-    def __init__(self, dfg: DFG, members: Iterable[int]) -> None:
+    """`broad`: all values whose times grow get further ways, not at first only those on cycles."""
+
+    def __init__(self, dfg: DFG, members: Iterable[int], broad: bool) -> None:
+        self.broad = broad
         self.choices, self.drafts = from_dfg(dfg)
         self.times = Times(self.choices, order_arcs(dfg, self.drafts))
         self.roots = [self.drafts[node] for node in members]
         self.repeated = [self.drafts[node] for node in _after_cycles(dfg)]
-        self.more = MOST_NEW + MOST_NEW_EACH * len(self.roots)
+        self.more = min(MOST_NEW, DRAFTS // len(dfg.nodes)) + MOST_NEW_EACH * len(self.roots)
         self.most = 0  # drafts
-        self.tried: set[tuple[int, int, int]] = set()
         self.offers: dict[int, list[Value]] = {}  # values found for a class, not taken as ways of it yet
+        # by way, operand, way of the operand: the rules whose results seemed to be too late
+        self.untried: dict[tuple[int, int, int], tuple[Rule, ...]] = {}
 
     def feasible(self, interval: int) -> bool:
         times = self.times
         times.begin(interval, self.repeated)
         self.most = min(len(self.choices.graph.drafts) + self.more, MOST_DRAFTS)
-        order = times.order(self.roots)
+        times.order(self.roots)
         idle = 0
         while idle < PATIENCE:
-            grown = times.sweep(order)
+            grown = times.sweep()
             if not grown:
                 return True
             idle += 1
             if idle % 3 == 0 and self._expand(grown):
                 self.choices.merge_same()
-                order = times.order(self.roots)
+                times.order(self.roots)
                 idle = 0
         return False
 
     def _expand(self, grown: list[int]) -> bool:
-        """Find further ways for the values on the cycles that make times grow."""
-        critical = self._critical(grown)
-        return self._offer(critical) or self._offer(grown)
-
-    def _critical(self, grown: list[int]) -> list[int]:
-        """The classes on the cycles that make times grow."""
-        visited: set[int] = set()
-        found: list[int] = []
-        for start in grown:
-            cycle = self.times.cycle(start, visited)
-            if sum(arc.cycles - arc.distance * self.times.interval for _, _, arc in cycle) > 0:
-                found += [node for node, _, _ in cycle]
-        return found
+        """Find further ways for values whose times grow."""
+        return (not self.broad and self._offer(self.times.critical(grown))) or self._offer(grown)
 
     def _offer(self, nodes: list[int]) -> bool:
-        """Find new ways for classes, and take those that are about as soon as the old ones."""
-        for node in nodes:
-            self._find_ways(node)
-        return any(sum(self._take(node, worse) for node in nodes) for worse in range(WORSE + 1))
+        """Find new ways for classes that are about as soon as the old ones."""
+        for worse in range(WORSE + 1):
+            new = False
+            for node in nodes:
+                self._find(node, worse)
+            for node in nodes:
+                new |= self._take(node, worse)
+            if new:
+                return True
+        return False
 
     def _take(self, node: int, worse: int) -> bool:
         """Take the ways found for a class that are late by no more than `worse`."""
+        choices, times = self.choices, self.times
+        times.estimate(len(choices.graph.drafts))
+        offers = self.offers.get(node)
+        if not offers:
+            return False
+        self.offers[node] = left = []
         new = False
-        left: list[Value] = []
-        self.times.estimate(len(self.choices.graph.drafts))
-        offers, self.offers[node] = self.offers.get(node, []), left
-        latest = self.times.of(node) + worse
+        latest = times.of(node) + worse
         for value in offers:
-            if len(self.choices.ways[self.choices.find(node)]) > MOST_WAYS:
+            if len(choices.ways[choices.find(node)]) > MOST_WAYS:
                 break
-            if self.times.of_value(value) <= latest:
-                new |= self.choices.equal(node, value)
+            if times.of_value(value) <= latest:
+                new |= choices.equal(node, value)
             else:
                 left.append(value)
         return new
 
-    def _find_ways(self, node: int) -> None:
-        node = self.choices.find(node)
-        for way in list(self.choices.ways[node]):
+    def _find(self, node: int, worse: int) -> None:
+        """Find further ways for a class, but not those that are certainly late by more than `worse`."""
+        first = self.choices.find(node)
+        for way in list(self.choices.ways[first]):
             if not self.choices.movable(way) or self._late(way):
                 continue
             for at in self.times.late_operands(way):
                 if len(self.choices.graph.drafts) > self.most:
                     return
-                self._rewrite(node, way, at)
+                self._rewrite(node, way, at, worse)
 
     def _late(self, way: int) -> bool:
         """Whether other ways of a class are much sooner."""
         return self.times.of_way(way)[0] > self.times.of(way) + SLACK
 
-    def _rewrite(self, node: int, way: int, at: int) -> None:
+    def _rewrite(self, node: int, way: int, at: int, worse: int) -> None:
         choices = self.choices
         draft = choices.graph.drafts[way]
+        found = self.offers.setdefault(node, [])
+        latest = self.times.of(node) + worse
         for inner, inside in list(choices.views(draft.operands[at])):
-            if (way, at, inner) in self.tried or self._late(inner):
+            rules = self.untried.get((way, at, inner), RULES_FOR[draft.op])
+            if not rules or self._late(inner):
                 continue
-            self.tried.add((way, at, inner))
-            pair = Pair(choices, draft, draft.operands, at, choices.graph.drafts[inner], inside)
-            for rule in RULES:
-                self.offers.setdefault(node, []).extend(rule(pair))
+            pair = Pair(
+                choices, draft, draft.operands, at, choices.graph.drafts[inner], inside, self.times, latest
+            )
+            left: tuple[Rule, ...] = ()
+            for rule in rules:
+                pair.put_off = False
+                found += rule(pair)
+                if pair.put_off:
+                    left += (rule,)
+            self.untried[way, at, inner] = left

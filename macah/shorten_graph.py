@@ -40,8 +40,12 @@ class Past:
     @property
     def moves(self) -> int:
         """Copies that it takes to have different initial values."""
+        if len(self.initials) < 2:
+            return 0
         return sum(a != b for a, b in zip(self.initials, self.initials[1:], strict=False))
 
+
+_MOVABLE = frozenset({"load"} | {name for name, op in OPS.items() if op.pure})
 
 MOST_DISTANCE = 3
 """Operations are not moved farther into the past than this."""
@@ -54,6 +58,7 @@ class Choices:
         self.graph = Graph()
         self.pasts: dict[Past, Before] = {}
         self.meaning: dict[Variable, Past] = {}
+        self.plain: dict[int, Past] = {}  # first outputs of this iteration, by node
         self.parent: list[int] = []
         self.ways: dict[int, list[int]] = {}
         # what drafts do, with the classes of their operands
@@ -99,12 +104,17 @@ class Choices:
 
     def meant(self, value: Value) -> Past | None:
         """What a value is in terms of a node; None if it is a constant or a live-in."""
-        match value:
-            case Use(node, output=output):
-                return Past(self.find(node), output, ())
-            case Before(variable):
-                return self.meaning[variable]
-        return None
+        if isinstance(value, Before):
+            return self.meaning[value.variable]
+        if not isinstance(value, Use):
+            return None
+        if value.output:
+            return Past(self.find(value.node), value.output, ())
+        node = self.find(value.node)
+        known = self.plain.get(node)
+        if known is None:
+            known = self.plain[node] = Past(node, 0, ())
+        return known
 
     def past(self, past: Past, predicate: bool = False) -> Value:
         node = self.find(past.node)
@@ -222,8 +232,7 @@ class Choices:
 
     def movable(self, node: int) -> bool:
         """True if a draft's operation can be made again, of other values."""
-        draft = self.graph.drafts[node]
-        return node not in self.fixed and (draft.op == "load" or OPS[draft.op].pure)
+        return node not in self.fixed and self.graph.drafts[node].op in _MOVABLE
 
     def views(self, value: Value, alias: bool = False) -> Iterator[tuple[int, tuple[Value, ...]]]:
         """Every way to make a value: a draft, and operands that make it what the value is."""
@@ -234,7 +243,10 @@ class Choices:
             draft = self.graph.drafts[node]
             if draft.op == "mov" and not alias:
                 yield from self.views(self.delayed(draft.operands[0], past.initials), alias=True)
-            if not self.movable(node) or draft.op == "mov":
+            if draft.op == "mov" or not self.movable(node):
+                continue
+            if not past.initials:
+                yield node, draft.operands
                 continue
             if (node, past.initials) not in self.moved:
                 self.moved[node, past.initials] = self._moved(draft, past.initials)
@@ -244,8 +256,6 @@ class Choices:
 
     def _moved(self, draft: Draft, initials: tuple[Start, ...]) -> tuple[Value, ...] | None:
         """Operands with which the draft's operation gives the initial values first, then what it gave."""
-        if not initials:
-            return draft.operands
         if draft.op == "load":
             return None
         starts: list[tuple[Start, ...]] = []

@@ -14,9 +14,11 @@ from functools import cached_property
 
 from arch.ops import OPS
 from backend.dfg import Const, Place
+from macah.balance import latency
 from macah.graph import ONE, WIDTH, ZERO, Draft, Value
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import neutral
+from macah.shorten_time import Times
 
 ASSOCIATIVE = frozenset({"add", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"})
 _BITWISE = frozenset({"and", "or", "xor"})
@@ -27,9 +29,9 @@ _CASES = frozenset({"add", "sub", "xor", "mul", "shl", "shr", "sar", "eq", "ne"}
 Triple = tuple[Value, Value, Value]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pair:
-    """An operation and the operation that makes its operand `at`."""
+    """An operation and the operation that makes its operand `at`; results later than `latest` are put off."""
 
     choices: Choices
     draft: Draft
@@ -37,6 +39,9 @@ class Pair:
     at: int
     inner: Draft
     inside: tuple[Value, ...]
+    times: Times
+    latest: int
+    put_off: bool = False
 
     @property
     def op(self) -> str:
@@ -60,6 +65,12 @@ class Pair:
     def with_late(self, value: Value) -> tuple[Value, ...]:
         late = self.args[self.at]
         return tuple([value if arg == late else arg for arg in self.args])
+
+    def late(self, cycles: int, *values: Value) -> bool:
+        """True if what is made of values in so many cycles is certainly too late; notes it."""
+        late = max([self.times.of_value(value) for value in values]) + cycles > self.latest
+        self.put_off |= late
+        return late
 
     def views(self, value: Value) -> Iterator[tuple[str, tuple[Value, ...]]]:
         for node, operands in self.choices.views(value):
@@ -95,11 +106,18 @@ def as_choices(choices: Choices, op: str, operands: tuple[Value, ...]) -> Iterat
 def choose_last(pair: Pair) -> Iterator[Value]:
     """op(select(c, a, b), y) -> select(c, op(a, y), op(b, y))"""
     for c, a, b in pair.choice:
-        if c == pair.args[pair.at]:
+        if c == pair.args[pair.at] or pair.late(1, c):
             continue
         then = [_given(pair, arg, c, True) for arg in pair.with_late(a)]
         other = [_given(pair, arg, c, False) for arg in pair.with_late(b)]
-        yield pair.make("select", c, pair.again(tuple(then)), pair.again(tuple(other)))
+        if not (_late_again(pair, then) or _late_again(pair, other)):
+            yield pair.make("select", c, pair.again(tuple(then)), pair.again(tuple(other)))
+
+
+def _late_again(pair: Pair, values: list[Value]) -> bool:
+    """Whether the operation on these, and a choice of it, is too late."""
+    folds = any(isinstance(value, Const) for value in values)
+    return pair.late(1 if folds else 1 + latency(pair.op), *values)
 
 
 def _given(pair: Pair, value: Value, condition: Value, holds: bool) -> Value:
@@ -120,12 +138,12 @@ def rotate_choices(pair: Pair) -> Iterator[Value]:
 
     for c, then, other in as_choices(pair.choices, pair.op, pair.args):
         for d, x, y in pair.choice:
-            if not (pair.choices.is_predicate(c) and pair.choices.is_predicate(d)):
+            if not (pair.choices.is_predicate(c) and pair.choices.is_predicate(d)) or pair.late(2, c, d):
                 continue
-            if other == pair.args[pair.at]:
+            if other == pair.args[pair.at] and not pair.late(1, then, x, y):
                 yield pair.make("select", pair.make("or", c, d), pair.make("select", c, then, x), y)
                 yield pair.make("select", pair.make("or", c, inverse(d)), pair.make("select", c, then, y), x)
-            elif then == pair.args[pair.at]:
+            elif then == pair.args[pair.at] and not pair.late(1, other, x, y):
                 yield pair.make("select", pair.make("and", c, d), x, pair.make("select", c, y, other))
                 yield pair.make(
                     "select", pair.make("and", c, inverse(d)), y, pair.make("select", c, x, other)
@@ -325,18 +343,22 @@ def multiply_and_add(pair: Pair) -> Iterator[Value]:
         yield pair.make("muladd", *pair.inside, pair.other)
 
 
-RULES: tuple[Rule, ...] = (
-    choose_last,
-    rotate_choices,
-    split_predicate,
-    reassociate,
-    regroup_sum,
-    compare_earlier,
-    compare_extremes,
-    distribute,
-    merge_arms,
-    merge_product,
-    factor,
-    choose_bits,
-    multiply_and_add,
+_ANY = frozenset(OPS)
+_OUTER: tuple[tuple[Rule, frozenset[str]], ...] = (
+    (choose_last, _ANY),
+    (rotate_choices, _BITWISE | {"select"}),
+    (split_predicate, _CASES),
+    (reassociate, ASSOCIATIVE),
+    (regroup_sum, _SUMS),
+    (compare_earlier, frozenset({"eq", "ne"})),
+    (compare_extremes, frozenset(_ORDERS)),
+    (distribute, _BITWISE | _SHIFTS | _NARROWING | {"not", "mul"}),
+    (merge_arms, frozenset({"select"})),
+    (merge_product, frozenset({"select"})),
+    (factor, frozenset(op for op, _ in _FACTORS)),
+    (choose_bits, frozenset({"or", "xor", "add"})),
+    (multiply_and_add, frozenset({"muladd", "add"})),
 )
+RULES = tuple([rule for rule, _ in _OUTER])
+RULES_FOR = {op: tuple([rule for rule, ops in _OUTER if op in ops]) for op in sorted(_ANY)}
+"""The rules that may do something with an operation."""

@@ -6,17 +6,14 @@ Where no choice of ways breaks all cycles that take longer than their distance a
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from macah.balance import latency
 from macah.graph import Value
 from macah.shorten_graph import Choices, Start
-
-NEVER_LATE = -(1 << 40)
-"""The time of what is on no recurrence."""
-
-ALWAYS_LATE = 1 << 40
+from macah.shorten_sweep import NEVER_LATE, Plan, sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,8 @@ class Times:
         self.needed: set[int] = set()
         self.firsts: dict[int, set[Start]] = {}  # initial values of ways that only delay another class
         self.copied: dict[int, int] = {}  # times if such a way needs a copy, to have two initial values
-        self.critical: dict[int, tuple[int, Arc]] = {}  # the way of a class, and what it waits for
+        self.plan = Plan()
+        self.classes: list[int] = []  # by position in the plan
         self.interval = 1
         self.known = 0  # drafts up to here have a time
 
@@ -53,7 +51,6 @@ class Times:
         self.interval = interval
         self.time = {self.choices.find(node): 0 for node in repeated}
         self.copied = {}
-        self.critical = {}
         self.known = 0
 
     def arcs_of(self, way: int) -> tuple[Arc, ...]:
@@ -81,8 +78,9 @@ class Times:
         past = self.choices.meant(value)
         if past is None:
             return NEVER_LATE
-        last = past.initials[-1] if past.initials else None
-        return self.of(past.node, last) + past.moves - past.distance * self.interval
+        if not past.initials:
+            return self.time.get(self.choices.find(past.node), NEVER_LATE)
+        return self.of(past.node, past.initials[-1]) + past.moves - past.distance * self.interval
 
     def of_arc(self, arc: Arc) -> int:
         # most time of the whole search is spent here
@@ -107,12 +105,18 @@ class Times:
 
     def late_operands(self, way: int) -> list[int]:
         """The operands that a way waits for last."""
-        latest = self.of_way(way)[0]
-        arcs = self.arcs_of(way)
-        return [a.operand for a in arcs if a.operand is not None and self.of_arc(a) == latest > NEVER_LATE]
+        times = [self.of_arc(arc) for arc in self.arcs_of(way)]
+        latest = max(times, default=NEVER_LATE)
+        if latest == NEVER_LATE:
+            return []
+        arcs = zip(self.arcs_of(way), times, strict=True)
+        return [arc.operand for arc, time in arcs if time == latest and arc.operand is not None]
 
-    def order(self, roots: Iterable[int]) -> list[int]:
-        """The classes that the roots need, in any of their ways, operands of the same iteration first."""
+    def order(self, roots: Iterable[int]) -> None:
+        """Order the classes that the roots need, in any of their ways, operands of the same iteration first.
+
+        What `sweep` goes over is made of them.
+        """
         choices = self.choices
         done: dict[int, bool] = {}
         found: list[int] = []
@@ -145,7 +149,8 @@ class Times:
             firsts = {start for start in starts if start is not None}
             if firsts:
                 self.firsts[node] = firsts
-        return found
+        self.classes = found
+        self.plan = self._planned(found)
 
     def begins(self, way: int) -> Start | None:
         """The first initial value of what a way only delays; None if it does something."""
@@ -161,43 +166,61 @@ class Times:
                 self.time[first] = self.of_way(node)[0]
         self.known = end
 
-    def sweep(self, order: Sequence[int]) -> list[int]:
-        """Raise times once; returns the classes whose time grew."""
+    def sweep(self) -> list[int]:
+        """Raise the times of the classes that were ordered once; returns those whose time grew."""
+        plan = self.plan
         grown = []
-        for node in order:
-            soonest, choice, copied = ALWAYS_LATE, None, ALWAYS_LATE
-            for way in self.choices.ways[node]:
-                time, arc = self.of_way(way)
-                if time < soonest:
-                    soonest, choice = time, (way, arc)
-                copied = min(copied, time + (self.begins(way) is not None))
-            assert choice is not None
-            if soonest > self.time[node]:
-                self.time[node] = soonest
-                way, last = choice
-                assert last is not None
-                self.critical[node] = (way, last)
-                grown.append(node)
-            if copied > self.copied.get(node, self.time[node]):
-                self.copied[node] = copied
-                grown.append(node)
+        for k in plan.grown[: sweep(plan)]:
+            node = self.classes[k]
+            self.time[node] = plan.time[k]
+            if plan.copied[k] != plan.time[k]:
+                self.copied[node] = plan.copied[k]
+            grown.append(node)
         return grown
 
-    def cycle(self, start: int, visited: set[int]) -> list[tuple[int, int, Arc]]:
-        """The cycle that is reached by looking for what was waited for, if it is new: class, way, arc.
+    def critical(self, grown: Iterable[int]) -> list[int]:
+        """The classes on the cycles that make times grow: those that the soonest ways wait for."""
+        found: list[int] = []
+        visited: set[int] = set()
+        growing = {self.choices.find(node): None for node in grown}
+        for start in growing:
+            path: dict[int, int] = {}  # how much later each class is than what it waits for
+            node = start
+            while node not in visited and node in growing:
+                visited.add(node)
+                arc = min(map(self.of_way, self.choices.ways[node]), key=lambda way: way[0])[1]
+                if arc is None:
+                    break
+                path[node] = arc.cycles - arc.distance * self.interval
+                node = self.choices.find(arc.source)
+            nodes = list(path)
+            if node in path:
+                cycle = nodes[nodes.index(node) :]
+                if sum(path[node] for node in cycle) > 0:
+                    found += cycle
+        return found
 
-        All classes on the way are entered into `visited`; what they lead to has been looked for then.
-        """
-        seen: dict[int, int] = {}
-        path: list[tuple[int, int, Arc]] = []
-        node = self.choices.find(start)
-        while node not in visited and node in self.critical:
-            visited.add(node)
-            seen[node] = len(path)
-            way, arc = self.critical[node]
-            path.append((node, way, arc))
-            node = self.choices.find(arc.source)
-        return path[seen[node] :] if node in seen else []
+    def _planned(self, order: list[int]) -> Plan:
+        """The classes with all that is needed to raise their times."""
+        plan = Plan(grown=array("i", [0]) * len(order))
+        places = {node: k for k, node in enumerate(order)}
+        find, ways, arcs = self.choices.find, plan.ways, plan.arcs
+        for node in order:
+            ways.append(len(arcs))
+            for way in self.choices.ways[node]:
+                arcs.append(len(plan.source))
+                plan.begins.append(self.begins(way) is not None)
+                for arc in self.arcs_of(way):
+                    source = find(arc.source)
+                    plan.source.append(places[source])
+                    plan.weight.append(arc.cycles - arc.distance * self.interval)
+                    firsts = None if arc.last is None else self.firsts.get(source)
+                    plan.copies.append(firsts is not None and firsts != {arc.last})
+            plan.time.append(self.time[node])
+            plan.copied.append(self.copied.get(node, self.time[node]))
+        ways.append(len(arcs))
+        arcs.append(len(plan.source))
+        return plan
 
     def chosen(self, node: int, last: Start | None) -> int:
         """The oldest way of a class that gives it in time, for use in a later iteration after `last`."""

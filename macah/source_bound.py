@@ -95,6 +95,7 @@ class _Recurrences:
         self.joins = list(source.joins.values())
         self.number = {variable: len(self.drafts) + k for k, variable in enumerate(source.joins)}
         self.receive = fabric.latency("recv")
+        self.turns: set[Delay] = set()  # of loops, which their tests choose like a select
 
     def bound(self) -> tuple[int, tuple[Step, ...]]:
         """The least interval of all cycles, and the operations of one that needs it.
@@ -115,7 +116,8 @@ class _Recurrences:
         """An arc to a choice, if so many iterations behind it have been begun for either outcome."""
         if arc.target < len(self.drafts):
             draft = self.drafts[arc.target]
-            if draft.op == "select" and self.numbered(draft.operands[0]) == arc.source:
+            choice = draft.op == "select" and self.numbered(draft.operands[0]) == arc.source
+            if choice or arc in self.turns:
                 return Delay(arc.source, arc.target, arc.distance + iterations, arc.cycles + 2 * iterations)
         return arc
 
@@ -196,7 +198,9 @@ class _Recurrences:
                         # What follows is begun before the test is known, for either outcome.
                         target = self.numbered(join.sources[-1][0])
                         if target is not None:
-                            yield Delay(tests[id(loop)], target, 1, 1)
+                            turn = Delay(tests[id(loop)], target, 1, 1)
+                            self.turns.add(turn)
+                            yield turn
         for effect in self.source.effects:
             if self.drafts[effect.node].op in ("recv", "ended"):
                 for guard in effect.guards:

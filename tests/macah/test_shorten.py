@@ -1,12 +1,16 @@
 """Shorter recurrences: the same results, from graphs whose iterations can start sooner."""
 
+import importlib.util
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from recurrence_graphs import recurrent
 
 from backend.dfg import Const, LiveIn, Node, Use, check_dfg
 from backend.run_dfg import run_dfg
+from macah import shorten_time
 from macah.capacity import Capacity
 from macah.shorten import shorten, slow_cycles
 
@@ -42,6 +46,19 @@ def same(dfg):
         live_ins = dict(zip("ab", values, strict=True))
         runs = [run_dfg(g, [live_ins[n] for n in g.live_ins], {0: words}) for g in (dfg, shorter)]
         assert runs[0].outputs == runs[1].outputs and runs[0].iterations == runs[1].iterations
+
+
+def test_times_are_raised_the_same_by_plain_python(monkeypatch):
+    spec = importlib.util.spec_from_file_location(
+        "plain_sweep", Path(shorten_time.__file__).with_name("shorten_sweep.py")
+    )
+    plain = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "plain_sweep", plain)
+    spec.loader.exec_module(plain)
+    graphs = [recurrent(seed) for seed in range(8)]
+    compiled = [shorten(dfg, ANY_NUMBER) for dfg in graphs]
+    monkeypatch.setattr(shorten_time, "sweep", plain.sweep)
+    assert [shorten(dfg, ANY_NUMBER) for dfg in graphs] == compiled
 
 
 def test_random_graphs_do_get_shorter():

@@ -9,7 +9,9 @@ from backend.dfg import Const, LiveIn, Use
 from macah.graph import WIDTH
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import operands_for
-from macah.shorten_rules import RULES, Pair
+from macah.shorten_rules import RULES, RULES_FOR, Pair
+from macah.shorten_sweep import ALWAYS_LATE
+from macah.shorten_time import Times
 
 NUMBERS = (0, 1, 2, 3, 5, 25, 31, 32, 255, 0xFFFF, (1 << 31) - 1, 1 << 31, (1 << 32) - 2, (1 << 32) - 1)
 PURE = sorted(
@@ -103,7 +105,16 @@ class Terms:
             return None
         at = self.random.choice(places)
         below = self.choices.graph.drafts[draft.operands[at].node]
-        return made, Pair(self.choices, draft, draft.operands, at, below, below.operands)
+        return made, Pair(
+            self.choices,
+            draft,
+            draft.operands,
+            at,
+            below,
+            below.operands,
+            Times(self.choices, {}),
+            ALWAYS_LATE,
+        )
 
 
 def compare(seed, op, inner, rules):
@@ -127,6 +138,16 @@ def compare(seed, op, inner, rules):
 def test_rewritings_are_equal(rule):
     for op, inner in RELATED[rule.__name__]:
         assert sum(compare(seed, op, inner, [rule]) for seed in range(300)), (op, inner)
+
+
+def test_no_rule_is_left_out():
+    assert all(rule in RULES_FOR[op] for rule in RULES for op, _ in RELATED[rule.__name__])
+    picks = random.Random(3)
+    for seed in range(600):
+        found = Terms(seed).pair(picks.choice(PURE), picks.choice(PURE))
+        if found is not None:
+            others = [rule for rule in RULES if rule not in RULES_FOR[found[1].op]]
+            assert not any(list(rule(found[1])) for rule in others)
 
 
 def test_rewritings_of_any_two_operations_are_equal():
