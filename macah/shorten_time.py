@@ -172,9 +172,7 @@ class Times:
         grown = []
         for k in plan.grown[: sweep(plan)]:
             node = self.classes[k]
-            self.time[node] = plan.time[k]
-            if plan.copied[k] != plan.time[k]:
-                self.copied[node] = plan.copied[k]
+            self.time[node], self.copied[node] = plan.time[k], plan.copied[k]
             grown.append(node)
         return grown
 
