@@ -245,6 +245,7 @@ __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel,
 int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, macah_stream *const *streams,
                      uint32_t *const *memories) {
   const struct macah_kernel *kernel = &macah_kernels[k];
+  macah_enter_time(); /* which does not pass while a simulator starts, though the thread sleeps then */
   struct macah_simulator *simulator = take_simulator(kernel);
   configure(simulator, kernel);
   hand_over(kernel, simulator->execution, live_in, streams, memories);
@@ -254,7 +255,6 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
                                   kernel->streams, kernel->port,       streams};
   struct macah_answer answer;
   macah_me.entered = &entered;
-  macah_enter_time();
   macah_begin_wait(MACAH_FOR_KERNEL, NULL, (struct macah_place){0});
   int answered = converse(simulator, &answer);
   macah_end_wait();
