@@ -68,6 +68,9 @@ class Front:
     dfg: DFG
 
 
+MOST_NODES = 250
+"""Larger graphs are mapped in one form only: that takes long."""
+
 _CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
 
 
@@ -157,12 +160,14 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
             with suppress(DoesNotFit):
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
-    crowded = mapping.interval > minimum_interval(front.dfg, fabric).mii
+    nodes = len(front.dfg.nodes)
+    crowded = nodes <= MOST_NODES and mapping.interval > minimum_interval(front.dfg, fabric).mii
     if crowded and not (wanted.interval or wanted.time_limit):
         wanted = replace(wanted, max_interval=mapping.interval - 1)
         lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
         with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
-            if (smaller := _smaller(front, lowered, fabric)) is not None:
+            smaller = _smaller(front, lowered, fabric)
+            if smaller is not None and len(smaller.dfg.nodes) < nodes:
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
     return front, mapping
 
