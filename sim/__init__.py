@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from .kernel import compile_kernels as compile_kernels
     from .kernel import load_kernel as load_kernel
     from .ports import KernelPorts as KernelPorts
-    from .session import Result as Result
+    from .result import Result as Result
+    from .result import RunOptions as RunOptions
     from .session import Run as Run
-    from .session import RunOptions as RunOptions
 
 _ERRORS = "CompileError DeadlockError Diagnostic KernelAssertionError KernelError OverrunError SimulatorError"
 _HOMES = {
     "errors": _ERRORS,
     "kernel": "Kernel compile_kernel compile_kernels load_kernel",
     "ports": "KernelPorts",
-    "session": "Result Run RunOptions",
+    "result": "Result RunOptions",
+    "session": "Run",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
 __all__ = list(_MODULES)  # noqa: PLE0604

@@ -15,8 +15,9 @@ from backend.verilog_axi import axi_lite, axi_wrapper
 
 from .compiler import adpc_options, compile_file, compile_text, designs_in
 from .interface import Interface
+from .result import Result, RunOptions, Schedule
 from .serving import Server
-from .session import Result, Run, RunOptions, Schedule
+from .session import Run
 from .values import Type
 
 Values = Mapping[str, Any]

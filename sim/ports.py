@@ -13,7 +13,7 @@ from backend.dfg import StreamPort
 
 from .errors import KernelAssertionError, OverrunError
 from .kernel import Kernel
-from .session import Result
+from .result import Result
 from .values import Elements, decode, encode
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from .bench import DesignLike
 from .interface import Interface
 from .process import Executable, Process
-from .session import Run, RunOptions, Schedule
+from .result import RunOptions, Schedule
+from .session import Run
 from .wave import Wave
 
 
