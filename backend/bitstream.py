@@ -32,6 +32,7 @@ class _Writer:
         self.live_ins: list[list[int]] = [[] for _ in self.dfg.live_ins]
         self.live_outs: dict[int, int] = {}
         self.words: dict[int, int] = {}
+        self.last_stage = 0
 
     def access(self, ports: tuple[str, ...]) -> Access:
         for tile, row in enumerate(self.rows.rows):
@@ -112,6 +113,7 @@ class _Writer:
             self.words[address] = first.value & 0xFFFFFFFF
 
     def stage(self, stage: int) -> int:
+        self.last_stage = max(self.last_stage, stage)
         return self.fitting(stage, STAGE_BITS, "stages")
 
     def fitting(self, value: int, bits: int, what: str) -> int:
@@ -121,7 +123,7 @@ class _Writer:
         return value
 
     def control(self) -> None:
-        """The last slot, and how long the last iteration takes when it knows that it is."""
+        """The last slot, how long the last iteration takes when that is known, the last stage asked for."""
         stop = next(node.id for node in self.dfg.nodes if node.op == "stop")
         drain = self.mapping.length - self.mapping.placement.schedule.start[stop] - 1
         controller = len(self.fabric.tiles)
@@ -129,6 +131,7 @@ class _Writer:
         self.words[self.rows.configuration(controller, 0, 1)] = self.fitting(
             drain, DRAIN_BITS, "cycles after its end is known"
         )
+        self.words[self.rows.configuration(controller, 0, 2)] = self.last_stage
 
 
 def show_bits(design: FabricDesign) -> str:

@@ -14,7 +14,7 @@ from arch.fabric import Fabric, Kind, Unit
 from arch.ops import CONTROL_OPS, MEMORY_OPS, OPAQUE_OPS, OPS, STREAM_OPS, WIDE_OPS
 
 STAGE_BITS = 12
-"""The width of the count of intervals since the start, which stops at its largest value."""
+"""The width of the count of intervals since the start, which stops where it decides nothing more."""
 INDEX_BITS = 16
 """The width of an assertion's number."""
 DRAIN_BITS = 16
@@ -169,7 +169,7 @@ class Rows:
 
     @cached_property
     def word_bits(self) -> int:
-        return _bits(max(2, *(len(row.words) for row in self.rows)))
+        return _bits(max(3, *(len(row.words) for row in self.rows)))
 
     @property
     def tile_bits(self) -> int:
