@@ -18,17 +18,18 @@ sys.path.insert(0, str(ROOT))
 
 from account import macahc  # noqa: E402
 
-from arch.describe import load_fabric  # noqa: E402
+from arch.describe import load_fabric as load_fabric  # noqa: E402
 from backend.dfg import DFG, StreamPort, Word  # noqa: E402
 from backend.mapper import map_kernel  # noqa: E402
 from backend.mapping import MapOptions  # noqa: E402
 from backend.mapping import Mapping as Mapped  # noqa: E402
 from backend.verilog import Design, emit  # noqa: E402
+from backend.verilog_fabric import hardware as hardware  # noqa: E402
 from macah.lower import lower  # noqa: E402
 from macah.passes.pipeline import optimize  # noqa: E402
 from macah.program import read_program  # noqa: E402
 from macah.todfg import build_dfg  # noqa: E402
-from sim.bench import BENCH, declarations, instance  # noqa: E402
+from sim.bench import BENCH, DesignLike, declarations, instance  # noqa: E402
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image  # noqa: E402
 from sim.icarus import compile_verilog  # noqa: E402
 
@@ -40,9 +41,10 @@ DEPTH = 4096
 
 @dataclass(frozen=True)
 class Replay:
-    """A kernel; its live-ins by name, others are small numbers; the words of each receiving stream."""
+    """A kernel; its live-ins by name, others are small numbers; the words that it receives."""
 
     design: Design
+    mapping: Mapped | None
     live_ins: Mapping[str, int]
     inputs: Mapping[int, tuple[int, ...]]
 
@@ -128,7 +130,7 @@ def trivial(count: int, directory: Path) -> Replay:
 def taker(count: int, directory: Path) -> Replay:
     """The same written by hand, with no more than that takes."""
     dfg = DFG("take", (), (), (StreamPort("in", False, 4, (Word(0, 4, True),)),), (), ("n",), ("sum",))
-    return Replay(Design("take", _TAKER, dfg, 1, 1), {"n": count}, {0: tuple(range(count))})
+    return Replay(Design("take", _TAKER, dfg, 1, 1), None, {"n": count}, {0: tuple(range(count))})
 
 
 REPLAYS: dict[str, Callable[[str, Path], Replay]] = {"fir": fir, "sad": sad, "motion": motion}
@@ -163,7 +165,7 @@ def _replay(
     mapping = compiled(source, arch)
     streams = enumerate(mapping.dfg.streams)
     inputs = {s: words[stream.name] for s, stream in streams if not stream.sends}
-    return Replay(emit(mapping), live_ins, inputs)
+    return Replay(emit(mapping), mapping, live_ins, inputs)
 
 
 _BARE = """
@@ -261,7 +263,7 @@ static void *feed{s}(void *unused) {
 """
 
 
-def bridged_program(replay: Replay, design: Design, directory: Path, simulator: str = "icarus") -> str:
+def bridged_program(replay: Replay, design: DesignLike, directory: Path, simulator: str = "icarus") -> str:
     """A program that enters the kernel as often as it is told, and prints how many cycles that took."""
     image = build_image([design], directory, simulator=simulator)
     feeds, threads = [], []
