@@ -86,7 +86,7 @@ void macah_begin_trace(macah_stream *s, const char *layout, const char *file, in
   uint32_t number = ++last_number;
   pthread_mutex_unlock(&lock);
   snprintf(path, sizeof path, "%.3900s/%s-%u.txt", directory, name, ordinal);
-  if (*layout)
+  if (*layout && *layout != 'm')
     snprintf(head, sizeof head, "# %s:%d: %.4000s\n", file, line, layout);
   else
     snprintf(head, sizeof head, "# %s:%d: %llu bytes\n", file, line, (unsigned long long)s->element_size);

@@ -1,7 +1,8 @@
 /* Writes elements as text, in the host and in simulators.
  *
  * The layout of an element is a scalar, as i16, u8, f32; an array [4]i16; or a struct {i8@0 u16@2}/4, its members
- * with their offsets and its size. What has no layout is written as its bytes, in hexadecimal digits.
+ * with their offsets and its size. What has no layout is written as its bytes, in hexadecimal digits, and of those
+ * the bits of a mask, m07ff, if there is one.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -139,10 +140,14 @@ void macah_trace(const macah_stream *s, const void *element, const char *place) 
   size_t size = 0;
   FILE *out = open_memstream(&line, &size);
   if (!out) macah_die("out of memory");
-  if (*layout)
+  if (*layout && *layout != 'm')
     show(out, &layout, bytes);
   else
-    for (uint64_t i = 0; i < s->element_size; i++) fprintf(out, "%02x", bytes[i]);
+    for (uint64_t i = 0; i < s->element_size; i++) {
+      unsigned mask = 0xff;
+      if (*layout) sscanf(layout + 1 + 2 * i, "%2x", &mask);
+      fprintf(out, "%02x", bytes[i] & mask);
+    }
   putc('\n', out);
   fclose(out);
   pthread_mutex_lock(&lock);
