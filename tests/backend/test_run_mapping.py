@@ -13,6 +13,7 @@ from harness import simulate
 from arch.check import check_fabric
 from arch.describe import load_fabric
 from arch.ops import OPS
+from backend.bound import minimum_interval
 from backend.check import MappingError, check_mapping
 from backend.dfg import DFG, Node, Use
 from backend.flat import Problem
@@ -52,6 +53,17 @@ def test_mappings_on_published_arrays_compute_what_their_graphs_do(family: str, 
     again = read_mapping(text, "mapping", dfg, fabric)
     check_mapping(again)
     assert write_mapping(again, []) == text and again.placement == mapping.placement
+
+
+@pytest.mark.parametrize("name", ["grid4x4", "grid:6x6", "torus:5x5"])
+def test_nearly_full_arrays_are_mapped_at_the_bound_and_run_as_their_graphs_do(name: str) -> None:
+    fabric = load_fabric(name)
+    tiles = len(fabric.units_for("add"))
+    for interval, seed in ((2, 1), (4, 2), (6, 3)):
+        dfg = graphs.mixed(int(0.9 * tiles * interval), seed, accesses=0.1, ring=interval)
+        mapping = map_kernel(dfg, fabric, MapOptions(seed=seed))
+        assert mapping.interval == minimum_interval(dfg, fabric).mii
+        compare(mapping, 5)
 
 
 @pytest.mark.parametrize("seed", range(3))
