@@ -27,7 +27,7 @@ void *other(void *how)
   in <! 1;
   in <! 2;
   while (!pstream_empty(in)) usleep(1000);
-  usleep(100000);
+  usleep(400000);
   puts("there");
   fflush(stdout);
   if (*(char *)how == 'e') exit(7);
