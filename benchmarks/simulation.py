@@ -53,7 +53,7 @@ def simulator_usage(command: Sequence[str]) -> tuple[float, int]:
     """Processor seconds, and the most memory in kilobytes, of the simulator that a command is or starts."""
     with Path(os.devnull).open("wb") as nothing:
         actions = [(os.POSIX_SPAWN_DUP2, nothing.fileno(), 1)]
-        os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
+        os.posix_spawnp(command[0], list(command), os.environ, file_actions=actions)
     used, memory = 0.0, 0
     while True:
         try:
@@ -96,7 +96,7 @@ def rates(arch: str, repeat: int, directory: Path) -> bool:
     print(f"{'verilator':>12} {'ratio':>6} {'aim':>4}  (cycles per second)")
     for name, make in REPLAYS.items():
         replay = make(arch, directory)
-        cycles, by_name = ways(replay, directory / name)
+        cycles, by_name = ways(replay, directory / f"{name}.ways")
         rounds = [{key: way.rate(cycles) for key, way in by_name.items()} for _ in range(repeat)]
         rate = {key: statistics.median(each[key] for each in rounds) for key in by_name}
         bridge = statistics.median(each["icarus"] / each["alone"] for each in rounds)
