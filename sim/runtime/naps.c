@@ -88,7 +88,7 @@ static void sleep_for(const struct timespec *timeout) {
     uint32_t rings = macah_load(&bell->rings);
     macah_add(&bell->sleepers, 1);
     watch(1);
-    if (any_change()) break;
+    if (any_change() || macah_load(&host_has_gone)) break;
     if (!timeout) macah_store(&execution->asleep, ++sleeps);
     macah_futex_wait(&bell->rings, rings, timeout);
   } while (!timeout && !macah_load(&host_has_gone));

@@ -4,8 +4,9 @@
 
 static int unseen; /* in the coming cycle, others may not have seen what streams have */
 
+/* Not at all once the host has gone: the step that tells of it may have come before `seen`. */
 static void wait_until_changed(uint32_t *word, uint32_t seen) {
-  while (macah_load(word) == seen) macah_futex_wait(word, seen, NULL);
+  while (macah_load(word) == seen && !macah_load(&host_has_gone)) macah_futex_wait(word, seen, NULL);
 }
 
 /* While a design can do nothing by itself, it is asleep. Alone, and if nothing has moved, it need not wait: the host
