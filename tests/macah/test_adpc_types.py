@@ -10,7 +10,7 @@ from graph_host import compile_c, printed_by_graphs
 
 from macah.program import parse_program, read_program
 from macah.translate import to_c
-from sim.cosim import RUNTIME_FLAGS
+from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -44,7 +44,7 @@ def plain() -> str:
 
 def printed(text: str, folder: Path) -> str:
     (folder / "p.c").write_text(text)
-    compile_c([folder / "p.c"], folder / "p", *RUNTIME_FLAGS)
+    compile_c([folder / "p.c", *RUNTIME_SOURCES], folder / "p", *RUNTIME_FLAGS)
     return subprocess.run([folder / "p"], check=True, capture_output=True, text=True).stdout
 
 
