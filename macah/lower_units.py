@@ -165,7 +165,7 @@ class Window:
         if not isinstance(inner, int):
             container = ctypes.ULONG if self.unit.bits == 64 else ctypes.UINT
             word = apply("shr", self._load(first), inner, bits=container.bits)
-            return convert(word, container, self.type)
+            return convert(self._alone(word, container), container, self.type)
         if self._is_whole(inner):
             return convert(self._load(first), self.unit, self.type)
         container = self._container(inner)
@@ -176,9 +176,13 @@ class Window:
             word = part if k == 0 else apply("or", word, part, bits=container.bits)
         if inner:
             word = apply("shr", word, number(inner), bits=container.bits)
-        if self.type.is_bool and self._width < container.precision:
-            word = apply("and", word, ir.Const((1 << self._width) - 1, container.bits), bits=container.bits)
-        return convert(word, container, self.type)
+        return convert(self._alone(word, container), container, self.type)
+
+    def _alone(self, word: ir.Expr, container: Integer) -> ir.Expr:
+        """Without the bits above, which no conversion to `_Bool` cuts off."""
+        if not self.type.is_bool or self._width >= container.precision:
+            return word
+        return apply("and", word, ir.Const((1 << self._width) - 1, container.bits), bits=container.bits)
 
     def write(self, value: ir.Expr) -> list[tuple[tuple[ir.Expr, ...], ir.Expr]]:
         """Which units to assign what, for the scalar to become `value`."""
