@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from .fabric import Fabric
@@ -45,6 +46,12 @@ def load_fabric(name_or_path: str) -> Fabric:
                 f"no such architecture (shipped: {', '.join(shipped())}; or give the path of a .toml file)"
             )
         raise ArchitectureError(reason, name_or_path) from None
+    return _built(text, label, size)
+
+
+@lru_cache(maxsize=8)
+def _built(text: str, label: str, size: tuple[int, int] | None) -> Fabric:
+    """One object for all who ask, so that what is found out about it is found once."""
     return Layout(_read(text, label, size)).build(hashlib.sha256(f"{size}\n{text}".encode()).hexdigest())
 
 

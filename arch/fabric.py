@@ -107,6 +107,9 @@ class Fabric:
     loops: bool = False
     digest: str = field(default="", compare=False)
 
+    def __hash__(self) -> int:
+        return hash((self.name, len(self.resources)))
+
     @cached_property
     def sinks(self) -> tuple[tuple[int, ...], ...]:
         """For each resource, those that can select it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 from arch.fabric import RESULT_FAR, Fabric
@@ -37,8 +38,12 @@ class Bounds:
     crowded: bool = False
 
 
+@lru_cache(maxsize=16)
 def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
-    """The bounds of a graph on a fabric; DoesNotFit if no interval can do."""
+    """The bounds of a graph on a fabric; DoesNotFit if no interval can do.
+
+    Kept, as one stage after the other asks for those of the same graph.
+    """
     problem = Problem(dfg, fabric)
     _refuse_impossible(problem)
     resource, why = _resource_bound(problem)

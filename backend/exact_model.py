@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import networkx as nx
 
@@ -212,12 +213,7 @@ class Ground:
         return far
 
 
-_GROUNDS: dict[tuple[int, bool], Ground] = {}
-
-
+@lru_cache(maxsize=8)
 def ground(fabric: Fabric, still: bool = True) -> Ground:
-    """The fabric's ground, with still cells or without, kept for the next call with the same object."""
-    found = _GROUNDS.get((id(fabric), still))
-    if found is None or found.fabric is not fabric:
-        found = _GROUNDS[id(fabric), still] = Ground(fabric, still)
-    return found
+    """The fabric's ground, with still cells or without."""
+    return Ground(fabric, still)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from arch.fabric import RESULT_FAR, Fabric, Kind
 
@@ -112,15 +113,10 @@ class Terrain:
         return self._near[units]
 
 
-_TERRAINS: dict[int, Terrain] = {}
-
-
+@lru_cache(maxsize=8)
 def terrain(fabric: Fabric) -> Terrain:
-    """The fabric's terrain, kept for the next call with the same object."""
-    found = _TERRAINS.get(id(fabric))
-    if found is None or found.fabric is not fabric:
-        found = _TERRAINS[id(fabric)] = Terrain(fabric)
-    return found
+    """The fabric's terrain."""
+    return Terrain(fabric)
 
 
 class Problem:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import networkx as nx
 
@@ -75,20 +75,16 @@ class _Border(NamedTuple):
     into: int
 
 
-_BORDERS: WeakKeyDictionary[Terrain, dict[frozenset[int], _Border]] = WeakKeyDictionary()
-
-
 def _crossings(problem: Problem) -> Iterable[Bound]:
     """Values between operations that only some tiles can do, and those that are not there."""
-    fabric, known = problem.fabric, _BORDERS.setdefault(problem.terrain, {})
+    fabric = problem.fabric
     for units in dict.fromkeys(problem.classes):
         tiles = frozenset(fabric.units[u].tile for u in units)
         if len(tiles) < len({unit.tile for unit in fabric.units}):
-            if tiles not in known:
-                known[tiles] = _border(problem.terrain, tiles)
-            yield from _crossing(problem, known[tiles], len(tiles))
+            yield from _crossing(problem, _border(problem.terrain, tiles), len(tiles))
 
 
+@lru_cache(maxsize=64)
 def _border(terrain: Terrain, tiles: frozenset[int]) -> _Border:
     """Words pass the last resource on this side, and the first one on the other: the fewer of them count."""
     fabric = terrain.fabric

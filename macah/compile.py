@@ -29,7 +29,7 @@ from .passes.pipeline import optimize
 from .program import KernelSite, Program
 from .rare import with_turns
 from .show import show_kernel
-from .spread import spread
+from .spread import MOST_NODES, spread
 from .stages import Stages
 from .todfg import build_dfg
 from .unrolling import NONE, read_unrolling
@@ -67,9 +67,6 @@ class Front:
     kernel: Kernel
     dfg: DFG
 
-
-MOST_NODES = 250
-"""Larger graphs are mapped in one form only: that takes long."""
 
 _CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
 
