@@ -11,14 +11,13 @@ from .configuration import Configuration, configure
 from .mapping import Mapping
 from .observer import Observer
 from .shadow import Shadow
-from .verilog_folded import FoldedValues
 from .verilog_frame import Design as Design
 from .verilog_frame import Signals, module, new_names
 from .verilog_names import Names
 from .verilog_slots import Slots
 from .verilog_streams import Streams
 from .verilog_taps import mapped_observer
-from .verilog_values import literal
+from .verilog_values import Values, literal
 from .watch import watch_mapped
 
 
@@ -46,7 +45,7 @@ class _Module:
         self._dfg = configuration.dfg
         self._interval = configuration.interval
         self._signals = Signals.name(configuration.dfg, names)
-        self._values = FoldedValues(configuration, names, self._signals.live_ins)
+        self._values = Values(configuration, names, self._signals.live_ins)
         self._streams = Streams(configuration, self._values)
         self._slots = Slots(configuration, self._signals, self._values, self._streams)
         self._observed: list[str] = []

@@ -38,8 +38,6 @@ class Slots:
         for slot in range(self._configuration.interval):
             for issue in self._configuration.slot(slot):
                 self._add(issue, slot, slots)
-        for slot, register, word in self._values.moves():
-            slots[slot].append(f"{register} <= {word};")
         return slots
 
     def wires(self) -> list[str]:
