@@ -17,12 +17,14 @@ from .icarus_version import check_cocotb, check_icarus
 from .objects import reuse
 from .simulator import (
     CONTROL_FD,
+    DATA_PLANE,
     DESIGN_FD,
     MODULE_FD,
     RUNTIME,
     Simulation,
     SimulatorMissing,
     find_tool,
+    run_compiler,
     run_tool,
 )
 from .wave import Wave
@@ -89,17 +91,11 @@ def _compile_module(output: Path, compiler: str) -> None:
         f"-I{_vpi_include()}",
         "-pthread",
     ]
-    sources = [
-        str(RUNTIME / name)
-        for name in ("vpi.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c", "profile.c")
-    ]
+    sources = [str(source) for source in (RUNTIME / "vpi.c", *DATA_PLANE)]
     command = shlex.split(compiler)
 
     def make() -> None:
-        try:
-            run_tool([*command, *flags, *sources, "-o", str(output)], "compiling the VPI module")
-        except FileNotFoundError:
-            raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
+        run_compiler(command, [*flags, *sources, "-o", str(output)], "compiling the VPI module")
 
     reuse([*flags, *sources], command, RUNTIME, [output], make)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from backend.dfg import Place
@@ -28,6 +28,7 @@ from .profile_memory import (
     FOR_SEND,
     FOR_TIME,
     SLEEPS,
+    Event,
     Memory,
     SimulatorLog,
     ThreadLog,
@@ -65,11 +66,11 @@ def make_profile(
 
 
 def _thread(log: ThreadLog, ended: int) -> ThreadProfile:
-    open_for = {event.what: ended - event.begin for event in log.events if not event.end}
+    under_way = _under_way(log.events, ended)
     waits = []
     for number, site in enumerate(log.sites):
         if site.count:
-            seconds = (site.time + max(0, open_for.get(number, 0))) / 1e9
+            seconds = (site.time + under_way[number]) / 1e9
             where, created = Place(site.file, site.line), Place(site.created_file, site.created_line)
             waits.append(ThreadWait(PURPOSES[site.kind], site.text, where, created, site.count, seconds))
     return ThreadProfile(log.number, log.name, ((log.ended or ended) - log.began) / 1e9, tuple(waits))
@@ -116,7 +117,7 @@ def _kernel(
         {phase: sum(log.words[phase] for log in logs) for phase in Phase},
         seconds,
         idle,
-        sum(log.asleep + _open_for(log, SLEEPS, ended) for log in logs) / 1e9,
+        sum(log.asleep + _under_way(log.events, ended)[SLEEPS] for log in logs) / 1e9,
         sum(
             (w.seconds for t in threads for w in t.waits if w.purpose == "kernel" and w.text == name),
             0.0,
@@ -129,17 +130,22 @@ def _stalls(about: KernelAbout, logs: Sequence[SimulatorLog], ended: int) -> tup
     cycles: Counter[tuple[Waiting, ...]] = Counter()
     times: Counter[tuple[Waiting, ...]] = Counter()
     for log in logs:
+        under_way = _under_way(log.events, ended)
         for place, stall in log.stalls.items():
             if stall.cycles:
                 waiting = waiting_of(about, log, place)
                 cycles[waiting] += stall.cycles
-                times[waiting] += stall.time + _open_for(log, len(Phase) + place, ended)
+                times[waiting] += stall.time + under_way[len(Phase) + place]
     return tuple(Stalled(waiting, count, times[waiting] / 1e9) for waiting, count in cycles.most_common())
 
 
-def _open_for(log: SimulatorLog, what: int, ended: int) -> int:
-    """Nanoseconds since something began that went on when the program ended."""
-    return sum(max(0, ended - event.begin) for event in log.events if event.what == what and not event.end)
+def _under_way(events: Iterable[Event], ended: int) -> Counter[int]:
+    """By what it is, nanoseconds since something began that went on when the program ended."""
+    found: Counter[int] = Counter()
+    for event in events:
+        if not event.end:
+            found[event.what] += max(0, ended - event.begin)
+    return found
 
 
 def _starting(log: SimulatorLog, ended: int) -> float:
@@ -149,7 +155,8 @@ def _starting(log: SimulatorLog, ended: int) -> float:
 
 def _times(log: SimulatorLog, ended: int) -> list[float]:
     """Seconds by phase, with what was under way."""
-    return [(time + _open_for(log, what, ended)) / 1e9 for what, time in enumerate(log.time)]
+    under_way = _under_way(log.events, ended)
+    return [(time + under_way[what]) / 1e9 for what, time in enumerate(log.time)]
 
 
 def _iterations(about: KernelAbout, logs: Sequence[SimulatorLog]) -> Iterations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parent / "runtime"
+DATA_PLANE = tuple(
+    RUNTIME / name for name in ("attach.c", "ports.c", "naps.c", "ticks.c", "trace.c", "profile.c")
+)
+"""The runtime's sources that every simulator has in it."""
+
 ARENA_FD, DESIGN_FD, MODULE_FD, CONTROL_FD = 4, 5, 6, 7
 """A simulator's open files, as in runtime/cosim.h."""
 
@@ -66,3 +72,11 @@ def run_tool(command: Sequence[str], what: str) -> None:
     if done.returncode:
         said = failure_of(done.returncode, done.stderr + done.stdout, command[0])
         raise SimulatorMissing(f"{what} failed:\n{said}")
+
+
+def run_compiler(compiler: Sequence[str], arguments: Sequence[str], what: str) -> None:
+    """Compiles C. Errors: SimulatorMissing, also if there is no such compiler."""
+    try:
+        run_tool([*compiler, *arguments], what)
+    except FileNotFoundError:
+        raise SimulatorMissing(f"the C compiler '{shlex.join(compiler)}' was not found") from None

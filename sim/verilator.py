@@ -20,13 +20,21 @@ from backend.watch import Watch
 
 from .bench import BENCH, DesignLike
 from .objects import compile_objects, reuse
-from .simulator import DESIGN_FD, RUNTIME, Simulation, SimulatorMissing, find_tool, run_tool
+from .simulator import (
+    DATA_PLANE,
+    DESIGN_FD,
+    RUNTIME,
+    Simulation,
+    SimulatorMissing,
+    find_tool,
+    run_compiler,
+    run_tool,
+)
 from .verilator_glue import PREFIX, bench_text, glue_text
 from .wave import SMALL, Wave
 
 _OLDEST = (4, 210)
 _HINT = "install one of 5.006 or newer (on Debian: apt-get install verilator)"
-_PARTS = ("harness.c", "attach.c", "ports.c", "naps.c", "ticks.c", "trace.c", "profile.c")
 _C_FLAGS = ("-std=gnu11", "-O2", f"-I{RUNTIME}", "-pthread")
 
 
@@ -134,14 +142,11 @@ def _parts(directory: Path, tools: _Tools) -> list[Path]:
     """The harness and what it shares with the VPI module."""
 
     def run(arguments: list[str]) -> None:
-        try:
-            run_tool([*tools.c, *arguments], "compiling the harness")
-        except FileNotFoundError:
-            raise SimulatorMissing(f"the C compiler '{shlex.join(tools.c)}' was not found") from None
+        run_compiler(tools.c, arguments, "compiling the harness")
 
     target = directory / "harness"
     target.mkdir()
-    return compile_objects(tools.c, _C_FLAGS, [RUNTIME / name for name in _PARTS], target, run)
+    return compile_objects(tools.c, _C_FLAGS, [RUNTIME / "harness.c", *DATA_PLANE], target, run)
 
 
 def _runtime(made: Path, directory: Path, tools: _Tools) -> list[Path]:
