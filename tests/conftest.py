@@ -1,9 +1,20 @@
 """What all tests share."""
 
 import os
+import shutil
 from pathlib import Path
+
+import pytest
 
 # The compiled runtime is kept between tests and runs (sim/objects.py), but not among the user's own files.
 os.environ["MACAH_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "macah")
 # So that runs repeat, cycle by cycle, whatever else the machine does.
 os.environ["MACAH_TIME"] = "lockstep"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Only tests may lack a tool: what the program itself needs is installed with it."""
+    for mark in item.iter_markers("needs"):
+        missing = [tool for tool in mark.args if shutil.which(tool) is None]
+        if missing:
+            pytest.skip(f"{', '.join(missing)} is not installed")

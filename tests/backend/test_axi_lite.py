@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from graphs import Builder
+from hardware_tools import lint_file, synthesize_file
 from simple_mapper import simple_map
 
 from arch.describe import load_fabric
@@ -104,14 +104,11 @@ def test_failures_are_seen_and_reset(tmp_path: Path) -> None:
     assert run(scaled_sums(), script, tmp_path) == ["1", "0", "0"]
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
+@pytest.mark.needs("verilator")
 def test_the_wrapper_is_lint_clean() -> None:
-    lint = ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME", WRAPPER]
-    done = subprocess.run(lint, capture_output=True, text=True)
-    assert done.returncode == 0 and not done.stderr, done.stderr
+    lint_file(WRAPPER, "-Wno-DECLFILENAME")
 
 
-@pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
+@pytest.mark.needs("yosys")
 def test_the_wrapper_is_synthesizable() -> None:
-    command = f"read_verilog {WRAPPER}; synth -top macah_axi_lite; check -assert"
-    subprocess.run(["yosys", "-q", "-p", command], check=True)
+    synthesize_file(WRAPPER, "macah_axi_lite")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -399,13 +398,13 @@ def test_a_kernel_that_ends_with_its_last_operation_counts_no_cycles_after_it() 
 LINTED = [random_graph(5, 20), random_graph(10, 24), fir(4), ends_last()]
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
+@pytest.mark.needs("verilator")
 @pytest.mark.parametrize("dfg", LINTED, ids=lambda dfg: dfg.name)
 @pytest.mark.parametrize("interval", [1, 4])
 def test_lint_clean(dfg: DFG, interval: int, tmp_path: Path) -> None:
     lint(emit(simple_map(dfg, GRID, 1, interval)), tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
+@pytest.mark.needs("yosys")
 def test_synthesizable(tmp_path: Path) -> None:
     synthesize(emit(simple_map(small_graph(), GRID, 1, 3)), tmp_path)

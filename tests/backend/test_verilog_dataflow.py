@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -198,14 +197,14 @@ def test_variables_keep_their_names_and_places() -> None:
 LINTED = [random_graph(5, 20), random_graph(10, 44), fir(4)]
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
+@pytest.mark.needs("verilator")
 @pytest.mark.parametrize("dfg", LINTED, ids=lambda dfg: dfg.name)
 @pytest.mark.parametrize("window", [1, 2, 8])
 def test_lint_clean(dfg: DFG, window: int, tmp_path: Path) -> None:
     lint(emit_dataflow(dfg, slow, window), tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
+@pytest.mark.needs("yosys")
 @pytest.mark.parametrize("window", [1, 3])
 def test_synthesizable(window: int, tmp_path: Path) -> None:
     synthesize(emit_dataflow(small_graph(), slow, window), tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -19,14 +18,14 @@ from backend.verilog_fabric import hardware
 SMALL = {"torus": "torus:4x4", "grid": "grid4x4"}
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
+@pytest.mark.needs("verilator")
 @pytest.mark.parametrize("family", shipped())
 def test_every_shipped_fabric_is_lint_clean(family: str, tmp_path: Path) -> None:
     fabric = load_fabric(SMALL.get(family, f"{family}:2x2"))
     lint(hardware(fabric), tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
+@pytest.mark.needs("yosys")
 @pytest.mark.parametrize("name", ["mesh:2x2", "adres:2x2"])
 def test_yosys_finds_neither_latches_nor_loops(name: str, tmp_path: Path) -> None:
     made = hardware(load_fabric(name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -176,7 +175,6 @@ def results_of_ir(text: str, values: dict[str, int], folder: Path) -> list[int]:
     return found + [c - (1 << 32) if c >> 31 == 1 else c for c in cells]
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 @pytest.mark.parametrize("seed", range(25))
 def test_a_random_kernel_means_what_gcc_makes_of_it(seed: int, tmp_path: Path) -> None:
     text, values = program_text(seed)
@@ -185,7 +183,6 @@ def test_a_random_kernel_means_what_gcc_makes_of_it(seed: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_many_random_kernels_mean_what_gcc_makes_of_them(tmp_path: Path) -> None:
     for seed in range(1000, 1500):
         text, values = program_text(seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +49,7 @@ def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([folder / "p", *words], cwd=folder, capture_output=True, text=True)
 
 
-@pytest.mark.skipif(not shutil.which("gdb"), reason="gdb is not installed")
+@pytest.mark.needs("gdb")
 def test_gdb_stops_in_a_kernel(tmp_path: Path) -> None:
     assert compiled(tmp_path, "-g", "-O0").stderr == ""
     commands = ["break p.macah:11 if x == 2", "run", "print total", "print x", "backtrace", "finish"]
@@ -64,7 +63,6 @@ def test_gdb_stops_in_a_kernel(tmp_path: Path) -> None:
     assert "11\t      if (x > 100)\n" in done.stdout
 
 
-@pytest.mark.skipif(not shutil.which("gcov"), reason="gcov is not installed")
 def test_gcov_counts_the_lines_of_the_program(tmp_path: Path) -> None:
     assert compiled(tmp_path, "--coverage", "-O0").stderr == ""
     assert ran(tmp_path).returncode == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -107,7 +106,7 @@ def test_waveforms(echo: Kernel, tmp_path: Path) -> None:
     assert "stream in" in (tmp_path / "echo.gtkw").read_text()
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="no Verilator")
+@pytest.mark.needs("verilator")
 def test_verilator_takes_the_same_cycles(echo: Kernel) -> None:
     runs = [echo.run({"in": range(30), "n": 30}, RunOptions(simulator=s)) for s in ("icarus", "verilator")]
     assert runs[0] == runs[1] and runs[0]["sum"] == 435

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -95,7 +94,7 @@ def test_axi_goes_with_verilog_of_single_kernels() -> None:
             parse(["--axi-stream", *words, "p.macah"])
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="no Verilator")
+@pytest.mark.needs("verilator")
 def test_verilator_has_nothing_to_say_of_the_wrapper(compiled: tuple[Kernel, Path], tmp_path: Path) -> None:
     kernel, _ = compiled
     source = tmp_path / "design.v"

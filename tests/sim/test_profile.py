@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -108,7 +107,7 @@ class Run:
 
 VERILATOR = (
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed"),
+    pytest.mark.needs("verilator"),
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from test_wave import PROGRAM, SECOND, names
 from sim.simulator import SimulatorMissing
 from sim.verilator import build_verilator
 
-pytestmark = pytest.mark.skipif(shutil.which("verilator") is None, reason="there is no verilator")
+pytestmark = pytest.mark.needs("verilator")
 
 PROGRAMS = sorted((Path(__file__).parent.parent / "cases" / "programs").glob("*.macah"))
 QUICK = {"packets": "dataflow", "threads": "mapped"}
