@@ -20,6 +20,7 @@ from macah.optional import OPTIONAL
 from macah.passes.pipeline import optimize
 from macah.program import read_program
 from macah.report import count_predicates
+from macah.spread import spread
 from macah.todfg import build_dfg
 
 HERE = Path(__file__).resolve().parent
@@ -54,8 +55,10 @@ def lowered(source: Path, fabric: Fabric) -> ir.Kernel:
 
 
 def graph(kernel: ir.Kernel, fabric: Fabric, without: Iterable[str] = ()) -> Graph:
-    """A kernel's graph, without some optimisations."""
-    dfg = build_dfg(optimize(replace(kernel, without=frozenset(without))), fabric)
+    """A kernel's graph, without some optimisations, and without copies of bodies that nobody asks for."""
+    kernel = replace(kernel, without=frozenset(without))
+    choice = spread(kernel, fabric, automatic=False)
+    dfg = build_dfg(optimize(kernel), fabric) if choice is None else choice.dfg
     return Graph(dfg, minimum_interval(dfg, fabric))
 
 

@@ -116,7 +116,10 @@ def _graph(kernel: ir.Kernel, fabric: Fabric) -> tuple[ir.Kernel, DFG, int]:
 
 
 def _crowd(dfg: DFG, fabric: Fabric) -> int:
-    return -int(-len(dfg.nodes) // (SHARE * len(fabric.units_for("add"))))
+    """The interval with which half of the arithmetic units are free; memories have ports of their own."""
+    units = fabric.units_for("add")
+    busy = sum(node.memory is None for node in dfg.nodes)
+    return -int(-busy // (SHARE * len(units)))
 
 
 def _busiest(dfg: DFG, ports: int) -> int:

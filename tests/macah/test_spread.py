@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from arch.describe import load_fabric
+from backend.bound import minimum_interval
 from macah import ir
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
@@ -60,6 +61,16 @@ def test_nothing_is_gained_or_told_of(body: str) -> None:
 def test_what_needs_ports_alone_gets_banks() -> None:
     body = "for (int i = 0; i < 1000; i += 4) out <! a[i] + a[i + 1] + a[i + 2] + a[i + 3];"
     assert chosen(body) == ([], True)
+
+
+def test_accesses_are_at_ports_and_crowd_no_units() -> None:
+    body = """for (int s = 0; s < 512; s += 32) for (int k = 0; k < 16; k++) {
+        int i = s + k, j = i + 16, p = a[j] * c[k] - b[j] * c[k + 16], q = a[j] * c[k + 16] + b[j] * c[k];
+        short x = a[i] ^ n, y = b[i] ^ n;
+        a[i] = x + (p >> 4); b[j] = y - (q >> 4); b[i] = y + (q >> 4); a[j] = x - (p >> 4); }"""
+    choice = spread(lowered(body), FABRIC, automatic=False)
+    assert choice is not None and len(choice.dfg.nodes) > len(FABRIC.units_for("add")) // 2
+    assert minimum_interval(choice.dfg, FABRIC).mii == 1
 
 
 def test_trips_of_a_nest() -> None:
