@@ -123,6 +123,7 @@ CODES: dict[str, Code] = {
     "encoding": _tool("a file is not encoded in UTF-8"),
     "preprocessor": _tool("the C preprocessor reported an error"),
     "c-compiler": _tool("the C compiler is missing, or did not accept the host program"),
+    "undefined": _tool("something is used that neither the program nor a library defines"),
     "system": _tool("the operating system refused something"),
     "modes-differ": _tool("a program does not do the same in two modes"),
     "internal": _tool("a mistake in macahc itself"),

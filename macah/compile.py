@@ -112,8 +112,13 @@ def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, sta
 
 def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
     """Maps all kernels of a program."""
+    return map_fronts(fronts(program, adpc, options, stages), options, stages)
+
+
+def map_fronts(made: Sequence[Front], options: Options, stages: Stages) -> list[Compiled]:
+    """Maps all kernels that the front end is done with."""
     fabric = fabric_of(options.arch)
-    kernels = [mapped(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
+    kernels = [mapped(front, fabric, options, stages) for front in made]
     return loaded(kernels, fabric, stages) if options.netlist == "generic" else kernels
 
 

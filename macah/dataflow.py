@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from arch.fabric import Fabric
 from backend.verilog_dataflow import emit_dataflow
 
@@ -14,8 +16,13 @@ from .stages import Stages
 
 def dataflow_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Simulated]:
     """The circuits of all kernels; operations take as long as on the architecture. Errors: MacahError."""
+    return circuits(fronts(program, adpc, options, stages), options, stages)
+
+
+def circuits(made: Sequence[Front], options: Options, stages: Stages) -> list[Simulated]:
+    """The circuits of all kernels that the front end is done with. Errors: MacahError."""
     fabric = fabric_of(options.arch)
-    return [circuit(front, fabric, options, stages) for front in fronts(program, adpc, options, stages)]
+    return [circuit(front, fabric, options, stages) for front in made]
 
 
 def circuit(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Simulated:

@@ -17,14 +17,15 @@ from backend.show import show_mapping
 from backend.verilog_frame import FabricDesign
 
 from .adpc import given, pseudo_constants
-from .build import build, warning_flags
+from .build import build, check_tools
 from .choose import choose
-from .compile import Adpc, Compiled, Simulated, compile_kernels, fabric_of, fronts
-from .dataflow import dataflow_kernels
+from .compile import Adpc, Compiled, Simulated, compile_kernels, fabric_of, fronts, map_fronts
+from .dataflow import circuits, dataflow_kernels
 from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
 from .gcc_flags import dependencies
+from .host import Host, warning_flags
 from .interface import design_json, verilog_text
 from .lint import warnings
 from .messages import Messages, Stopped
@@ -128,8 +129,9 @@ def _act(options: Options, stages: Stages, messages: Messages) -> Made | None:
             write_output(options, text)
         case action:
             with workspace() as directory:
-                simulated, mapped = _simulated(program, adpc, options, stages)
-                built = build(program, adpc, simulated, options, stages, messages, directory)
+                host = Host(program, adpc, options, stages, messages, directory)
+                simulated, mapped = _simulated(program, adpc, options, stages, host)
+                built = build(simulated, host, options, stages)
                 if options.save_report is not None:
                     write_whole(
                         options.save_report, _report(program, adpc, mapped, options, as_json=True).encode()
@@ -141,15 +143,18 @@ def _act(options: Options, stages: Stages, messages: Messages) -> Made | None:
 
 
 def _simulated(
-    program: Program, adpc: Adpc, options: Options, stages: Stages
+    program: Program, adpc: Adpc, options: Options, stages: Stages, host: Host
 ) -> tuple[Sequence[Simulated], Sequence[Compiled]]:
-    """The kernels that run on a simulator, and those of them that are mapped."""
-    match options.mode:
-        case "c":
-            return (), ()
-        case "dataflow":
-            return dataflow_kernels(program, adpc, options, stages), ()
-    mapped = compile_kernels(program, adpc, options, stages)
+    """The kernels that run on a simulator, and those of them that are mapped, once the host is in order."""
+    if options.mode == "c" or not program.kernels:
+        return (), ()
+    with stages("look for the simulator"):
+        check_tools(options)
+    made = fronts(program, adpc, options, stages)
+    host.check([HostKernel(front.site, front.kernel, front.dfg) for front in made])
+    if options.mode == "dataflow":
+        return circuits(made, options, stages), ()
+    mapped = map_fronts(made, options, stages)
     return mapped, mapped
 
 

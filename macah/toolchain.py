@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,14 +47,27 @@ def compiler_command() -> list[str]:
     return shlex.split(compiler())
 
 
-def run_compiler(arguments: Sequence[str], problem: str, verbose: bool = False) -> str:
-    """Runs the C compiler and gives its messages. Errors: MacahError(`problem`), which has them too."""
+def run_compiler(
+    arguments: Sequence[str],
+    problem: str,
+    verbose: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """Runs the C compiler, with more in its environment, and gives its messages.
+
+    Errors: MacahError(`problem`), which has them too.
+    """
     command = [*compiler_command(), *arguments]
     if verbose:
         sys.stderr.write(shlex.join(command) + "\n")
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, **(environment or {})},
         )
     except FileNotFoundError:
         raise MacahError(

@@ -16,11 +16,11 @@ from backend.watch import Watch
 
 from .access import DesignLike, access_of, together
 from .bench import BENCH
-from .icarus import build_icarus
+from .icarus import build_icarus, check_icarus_tools
 from .simulator import RUNTIME as RUNTIME
 from .simulator import Simulation
 from .simulator import SimulatorMissing as SimulatorMissing
-from .verilator import build_verilator
+from .verilator import build_verilator, check_verilator_tools
 from .verilator_glue import SCOPE
 from .wave import Wave
 
@@ -48,6 +48,7 @@ _COSIM_SOURCES = tuple(
 
 MAX_STREAMS = 64
 SIMULATORS = {"icarus": build_icarus, "verilator": build_verilator}
+_CHECKS = {"icarus": check_icarus_tools, "verilator": check_verilator_tools}
 BENCHES = {"icarus": BENCH, "verilator": f"{SCOPE}.{BENCH}"}
 """Where the bench is in waveforms."""
 
@@ -95,6 +96,19 @@ def build_image(
     simulation = SIMULATORS[simulator](groups, directory, compiler, waves, watched)
     source = directory / "image.c"
     source.write_text(_image_source(designs, numbers, simulation, lockstep, stall_cycles))
+    return Image(_COSIM_SOURCES, (source,))
+
+
+def check_simulator(simulator: str, compiler: str = "cc") -> None:
+    """Says ahead of all work what `build_image` would miss. Errors: SimulatorMissing."""
+    _CHECKS[simulator](compiler)
+
+
+def empty_image(directory: Path) -> Image:
+    """An image without any kernel: what a program can be linked with on trial."""
+    nothing, source = directory / "empty", directory / "empty.c"
+    nothing.write_bytes(b"")
+    source.write_text(_image_source((), (), Simulation((), {}, (), nothing, nothing), False, 0))
     return Image(_COSIM_SOURCES, (source,))
 
 

@@ -57,6 +57,11 @@ def build_icarus(
     return Simulation(tuple(command), environment, compiled, module, control)
 
 
+def check_icarus_tools(compiler: str) -> None:
+    """Errors: SimulatorMissing, if something is missing or too old."""
+    _simulator()
+
+
 def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
     """Compiles Verilog for vvp. Errors: SimulatorMissing."""
     tool = find_tool("iverilog", "iverilog")

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from .simulator import SimulatorMissing, failure_of
@@ -29,6 +30,7 @@ def check_icarus(tools: Sequence[str]) -> None:
         )
 
 
+@cache
 def _version(tool: str) -> int:
     """The first number of a tool's version."""
     try:

@@ -71,6 +71,11 @@ def build_verilator(
     return Simulation((f"/proc/self/fd/{DESIGN_FD}",), environment, programs, nothing, nothing)
 
 
+def check_verilator_tools(compiler: str) -> None:
+    """Errors: SimulatorMissing, if something is missing or too old."""
+    _find(compiler)
+
+
 def _find(compiler: str) -> _Tools:
     try:
         verilator = find_tool("verilator", "verilator")

@@ -348,15 +348,6 @@ def test_odd_files_are_refused_in_one_line(tmp_path: Path) -> None:
     assert "symbolic links" in macahc("--mode", "c", "-o", "loop", "p.macah", cwd=tmp_path).stderr
 
 
-def test_a_link_error_is_called_one(tmp_path: Path) -> None:
-    source = tmp_path / "p.macah"
-    source.write_text("int other(void);\nint main(void) { return other(); }\n")
-    done = macahc(source, "-o", tmp_path / "out")
-    assert done.returncode == 1
-    assert "undefined reference to `other'" in done.stderr
-    assert done.stderr.endswith("macahc: error: the program could not be linked [c-compiler]\n")
-
-
 def test_messages_of_the_c_compiler_point_to_their_column(tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text("int main(void) { int s = 0; kernel { s = 1; } return nothing; }\n")

@@ -83,6 +83,13 @@ def test_a_missing_or_broken_tool(place: Place, tool: str, text: str | None, sai
     assert said in errors and errors.count("error: ") == 1
 
 
+def test_a_missing_simulator_is_told_before_anything_is_mapped(place: Place) -> None:
+    too_large = "int main(void) { static int a[1 << 20]; kernel { a[1] = a[2]; } return a[0]; }\n"
+    place.source.write_text(too_large)
+    place.replace("iverilog", None)
+    assert "'iverilog' was not found" in place.refused()
+
+
 def test_an_old_simulator(place: Place) -> None:
     for tool in ("iverilog", "vvp"):
         place.replace(tool, ICARUS.format(10))
