@@ -28,6 +28,7 @@ void begin_naps(int never_for_polls) {
 /* The count that has changed must be visible before it is known who sleeps. */
 static void tell(struct port *p) {
   if (!p->owed) return;
+  publish(p);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, p->owed);
   p->owed = 0;

@@ -13,10 +13,22 @@ static inline void copy(void *to, const void *from, size_t size) {
   }
 }
 
+/* A processor waits long for a number that has been stored in parts, so each size is loaded as a whole. */
+static uint32_t narrow(const unsigned char *from, unsigned bytes) {
+  uint8_t byte;
+  uint16_t half;
+  uint32_t word = 0;
+  switch (bytes) {
+    case 1: memcpy(&byte, from, 1); return byte;
+    case 2: memcpy(&half, from, 2); return half;
+    case 4: memcpy(&word, from, 4); return word;
+    default: memcpy(&word, from, bytes); return word;
+  }
+}
+
 static uint32_t word_of(const struct port *p, const unsigned char *element, unsigned k) {
   const struct word *w = &p->word[k];
-  uint32_t value = 0;
-  copy(&value, element + w->offset, w->bytes);
+  uint32_t value = narrow(element + w->offset, w->bytes);
   unsigned unused = 32 - 8 * w->bytes;
   return w->is_signed && unused ? (uint32_t)((int32_t)(value << unused) >> unused) : value;
 }
@@ -31,33 +43,40 @@ static void show(struct port *p, int open, int ended) {
   if (ended != p->shown_ended) put_bit(p->ended, p->shown_ended = ended);
 }
 
+static struct macah_end *end_of(struct port *p) { return p->sends ? &p->stream->sender : &p->stream->receiver; }
+
+/* Without the lock, others may move elements: `commit` checks that the port's next one is still the same. */
+static void count(struct port *p) {
+  if (!p->held) p->count = macah_load(&end_of(p)->count);
+}
+
 static int is_empty(struct port *p) {
-  if ((int64_t)(p->known - p->seen) <= 0) p->known = macah_load(&p->stream->sender.count);
-  return p->known == p->seen;
+  if ((int64_t)(p->known - p->count) <= 0) p->known = macah_load(&p->stream->sender.count);
+  return p->known == p->count;
 }
 
 static int is_full(struct port *p) {
   const struct macah_stream *s = p->stream;
-  uint64_t sent = macah_load(&s->sender.count) + macah_load(&s->sender.reserved);
+  uint64_t sent = p->count + macah_load(&s->sender.reserved);
   if (sent - p->known >= s->depth) p->known = macah_load(&s->receiver.count);
   return sent - p->known >= s->depth;
 }
 
-/* Looks without the lock: `commit` checks that the element is still the next one. */
+/* `closed` is read before the last look: what was sent before the close is seen then. */
 static void show_receiver(struct port *p) {
   struct macah_stream *s = p->stream;
-  int closed = (int)macah_load(&s->closed);
-  p->seen = macah_load(&s->receiver.count);
   int open = p->phase || !is_empty(p);
+  int ended = !open && macah_load(&s->closed) && is_empty(p);
   if (open) {
-    const unsigned char *element = p->phase ? p->element : macah_element(s, p->seen);
+    const unsigned char *element = p->phase ? p->element : macah_element(s, p->count);
     uint32_t data = word_of(p, element, p->phase);
     if (data != p->shown_data) put(p->data, p->shown_data = data);
   }
-  show(p, open, !open && closed);
+  show(p, open, ended);
 }
 
 static void show_port(struct port *p) {
+  count(p);
   if (p->sends)
     show(p, p->phase || !is_full(p), 0);
   else
@@ -68,8 +87,6 @@ void show_ports(void) {
   for (unsigned i = 0; i < port_count; i++) show_port(&ports[i]);
 }
 
-static struct macah_end *end_of(struct port *p) { return p->sends ? &p->stream->sender : &p->stream->receiver; }
-
 /* An element is taken with its first word, and given with its last one. */
 static int needs_claim(const struct port *p) {
   return p->moves && !p->held && (p->phase == 0 || (p->sends && p->phase + 1 == p->words));
@@ -77,9 +94,16 @@ static int needs_claim(const struct port *p) {
 
 static int keeping; /* locks from one cycle to the next */
 
+void publish(struct port *p) {
+  if (p->held) __atomic_store_n(&end_of(p)->count, p->count, __ATOMIC_RELEASE);
+}
+
 void let_go(void) {
   for (unsigned i = 0; i < port_count; i++) {
-    if (ports[i].held) macah_unlock(end_of(&ports[i]));
+    if (ports[i].held) {
+      publish(&ports[i]);
+      macah_unlock(end_of(&ports[i]));
+    }
     ports[i].held = 0;
   }
   if (keeping) macah_add(&macah_arena->keepers, -1);
@@ -97,9 +121,12 @@ static void keep_or_let_go(void) {
   }
 }
 
-static int still_true(const struct port *p) {
+/* With the lock, the count is ours. */
+static int still_true(struct port *p) {
+  uint64_t before = p->count;
+  p->count = macah_load(&end_of(p)->count);
   if (p->phase != 0) return 1;
-  return p->sends ? !macah_is_full(p->stream) : macah_load(&p->stream->receiver.count) == p->seen;
+  return p->sends ? !is_full(p) : p->count == before;
 }
 
 /* Locks the ends of all elements that move; all or none, so that two simulators cannot wait for each other. */
@@ -122,15 +149,10 @@ static int claim(void) {
   return 1;
 }
 
-/* Counts are ours with the lock. Who sleeps is told later (naps.c), so that visible soon is soon enough. */
-static void step(struct macah_end *end) { __atomic_store_n(&end->count, end->count + 1, __ATOMIC_RELEASE); }
-
 static void receive_word(struct port *p) {
-  struct macah_stream *s = p->stream;
   if (p->phase != 0) return;
-  if (p->words > 1) copy(p->element, macah_element(s, p->seen), p->size);
-  s->receiver.seen = p->known; /* never behind the own count, as the fast way relies on */
-  step(&s->receiver);
+  if (p->words > 1) copy(p->element, macah_element(p->stream, p->count), p->size);
+  p->count++;
   owe(p);
 }
 
@@ -143,8 +165,8 @@ static void send_word(struct port *p) {
   if (p->phase != 0 && last) macah_add(&s->sender.reserved, -1);
   if (!last) return;
   if (s->sender.trace) macah_trace(s, p->element, NULL);
-  copy(macah_element(s, s->sender.count), p->element, p->size);
-  step(&s->sender);
+  copy(macah_element(s, p->count), p->element, p->size);
+  p->count++;
   owe(p);
 }
 

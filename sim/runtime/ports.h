@@ -15,7 +15,7 @@ struct port {
   unsigned char *element;
   struct macah_stream *stream;
   unsigned phase; /* the next word */
-  uint64_t seen;  /* elements received by all when `shown_data` was read */
+  uint64_t count; /* elements that went through our end, with those owed */
   uint64_t known; /* the other end's count, when last looked at, which is not before all is used up */
   int held;       /* our end's lock is ours */
   uint32_t shown_data;
@@ -23,7 +23,7 @@ struct port {
   int shown_ended;
   unsigned patience; /* if not 0: cycles until nothing moves but what waits for this port */
   int moves;     /* a word moves at the coming edge */
-  unsigned owed; /* elements moved that the other end has not been told of */
+  unsigned owed; /* elements moved that the other end does not know of, which then is locked */
 };
 
 /* What found nothing in a cycle. */
@@ -66,6 +66,8 @@ void show_ports(void);
 int commit(void);
 /* Locks are kept from one cycle to the next; others get them now. */
 void let_go(void);
+/* Shows the other end what has moved: not at once, as the cache line of a count costs more than many a cycle. */
+void publish(struct port *);
 
 /* naps.c: sleeping, and waking who sleeps at the other ends. */
 void begin_naps(int never_for_polls);
