@@ -54,7 +54,7 @@ def test_an_example_prints_the_same_as_dataflow(name: str, overlap: tuple[str, .
 
 
 @pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)
 def test_an_example_prints_the_same_mapped_as_in_c(name: str, arch: str, seed: int, tmp_path: Path) -> None:
     arguments, stdin = CASES[name]
@@ -113,7 +113,7 @@ def best_vectors(previous: Path, current: Path) -> str:
     return "".join(lines)
 
 
-@pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
+@pytest.mark.parametrize("arch", [pytest.param("grid4x4", marks=pytest.mark.slow), "grid8x8"])
 def test_sad_finds_the_best_vectors(arch: str) -> None:
     expected = best_vectors(*FRAMES)
     source = EXAMPLES / "sad.macah"

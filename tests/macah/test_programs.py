@@ -53,8 +53,19 @@ def test_a_program_prints_the_same_as_dataflow(program: Path, overlap: tuple[str
     assert run("--mode", "dataflow", "-w", *overlap, program) == expected
 
 
-@pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+CROWDED = ("algorithms", "arrays", "control", "nonblocking", "ordered_streams", "shifts", "switches", "wide")
+
+
+def mapped() -> list[object]:
+    """All programs on both arrays; those whose search takes seconds on the small one are slow there."""
+    return [
+        pytest.param(p, arch, marks=[pytest.mark.slow] * (small and p.stem in CROWDED), id=f"{p.stem}-{arch}")
+        for p in PROGRAMS
+        for arch, small in (("grid4x4", True), ("grid8x8", False))
+    ]
+
+
+@pytest.mark.parametrize(("program", "arch"), mapped())
 def test_a_program_prints_the_same_mapped_as_in_c(program: Path, arch: str) -> None:
     expected = run("--mode", "c", "--arch", arch, program)  # which chooses pseudo-constants
     assert expected[0] == 0, expected[2]
