@@ -67,6 +67,6 @@ def _write_layouts(designs: Sequence[Design], wave: Wave | None, simulator: str)
         return
     groups = together(designs)
     for group in groups:
-        design = designs[group[0]]
-        own = wave.of(design.top, len(groups) > 1)
-        write_whole(own.path.with_suffix(".gtkw"), layout(design, own, BENCHES[simulator]).encode())
+        own = wave.of(designs[group[0]].top, len(groups) > 1)
+        text = layout([designs[k] for k in group], own, BENCHES[simulator])
+        write_whole(own.path.with_suffix(".gtkw"), text.encode())

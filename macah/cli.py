@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from backend.mapping import EFFORTS
+from sim.guardian import WORKSPACE, end_workers
 
 from .cli_simulation import SIMULATION_VALUED, TIMES, add_simulation, check_simulation, joined, simulation
 from .diagnostic import MacahError
 from .gcc_flags import VALUED, take_flags
-from .guardian import WORKSPACE, end_workers
 from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, format_in
 from .options import Options
 from .warn import WarningOptions

@@ -47,6 +47,7 @@ class Simulated:
     dfg: DFG
     design: Design
     loops: tuple[Loop, ...] = field(default=(), kw_only=True)  # whose bodies the design counts
+    uncounted: str = field(default="", kw_only=True)  # why it counts none
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,15 @@ def loaded(kernels: Sequence[Compiled], fabric: Fabric, stages: Stages) -> list[
         for kernel in kernels:
             assert made is not None
             try:
-                found.append(replace(kernel, design=made.load(kernel.mapping), loops=()))
+                design = made.load(kernel.mapping)
+                found.append(replace(kernel, design=design, loops=(), uncounted=_GENERIC))
             except NoHardware as problem:
                 message = f"kernel '{kernel.site.name}' cannot be loaded into {fabric.name}: {problem}"
                 raise MacahError(message, kernel.site.where, code="does-not-fit") from None
     return found
+
+
+_GENERIC = "on the generic netlist values have no names; on the specialised one the cycles are the same"
 
 
 def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
@@ -148,7 +153,8 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
         counted = counted_loops(front, fabric, options)
         design = emit(mapping, shadow=counted.shadow)
         rest = front.lowered, mapping
-        return Compiled(front.site, front.kernel, front.dfg, design, *rest, loops=counted.loops)
+        about = front.site, front.kernel, front.dfg, design
+        return Compiled(*about, *rest, loops=counted.loops, uncounted=counted.reason)
 
 
 def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:

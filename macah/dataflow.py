@@ -31,4 +31,5 @@ def circuit(front: Front, fabric: Fabric, options: Options, stages: Stages) -> S
     with stages(f"emit {front.site.name}"):
         counted = counted_loops(front, fabric, options)
         design = emit_dataflow(front.dfg, fabric.latency, options.window, counted.shadow)
-    return Simulated(front.site, front.kernel, front.dfg, design, loops=counted.loops)
+    about = front.site, front.kernel, front.dfg, design
+    return Simulated(*about, loops=counted.loops, uncounted=counted.reason)

@@ -27,10 +27,14 @@ _LOOPS = ir.While | ir.DoWhile
 
 @dataclass(frozen=True)
 class Counted:
-    """Loops, and for each of them operands of the shadow, as many of which are not 0 as bodies run."""
+    """Loops, and for each of them operands of the shadow, as many of which are not 0 as bodies run.
+
+    Where there are none, `reason` says why.
+    """
 
     loops: tuple[Loop, ...] = ()
     shadow: Shadow | None = None
+    reason: str = ""
 
 
 def count_loops(lowered: ir.Kernel, dfg: DFG, fabric: Fabric) -> Counted:
@@ -38,6 +42,7 @@ def count_loops(lowered: ir.Kernel, dfg: DFG, fabric: Fabric) -> Counted:
 
     Marks in outer loops more often keep passes from what they did without.
     """
+    reason = f"there are more than {MOST}"
     for inner_only in (False, True):
         marked = _Marker(inner_only)
         kernel = marked.kernel(lowered)
@@ -52,7 +57,8 @@ def count_loops(lowered: ir.Kernel, dfg: DFG, fabric: Fabric) -> Counted:
         shadow = shadow_of(dfg, other, wanted)
         if shadow is not None:
             return Counted(loops, shadow)
-    return Counted()
+        reason = "the compiler makes something else of the kernel where its loops are marked"
+    return Counted(reason=reason)
 
 
 _MARK = "\0loop "

@@ -104,7 +104,7 @@ def _profile(
 ) -> Profile:
     """What the memory says of a program that ended with a status, as `os.waitpid` has it."""
     window = options.window if options.mode == "dataflow" else 0
-    about = [KernelAbout(kernel.site.where, kernel.design, window, kernel.loops) for kernel in kernels]
+    about = [KernelAbout(k.site.where, k.design, window, k.loops, k.uncounted) for k in kernels]
     by = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else ""
     code = 0 if by else os.waitstatus_to_exitcode(status)
     return make_profile(str(options.source), options.mode, about, memory, ended, code, by)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from sim.guardian import WORKSPACE
 from sim.simulator import failure_of
+from sim.workspace import guarded
 
 from .diagnostic import MacahError
-from .guardian import WORKSPACE
 
 
 def compiler() -> str:
@@ -93,37 +93,17 @@ def preprocessed(text: str, command: Sequence[str]) -> str | None:
 
 
 @contextmanager
-def _guarded() -> Iterator[str]:
-    """A temporary directory that a process of its own removes if this one cannot (guardian.py)."""
-    with tempfile.TemporaryDirectory(prefix=WORKSPACE, ignore_cleanup_errors=True) as directory:
-        guardian = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(__file__).with_name("guardian.py")), directory],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+def workspace() -> Iterator[Path]:
+    """A directory that goes with all that is in it, whatever tools leave there, and if we are killed."""
+    before = os.environ.get("TMPDIR")
+    with guarded(WORKSPACE) as directory:
+        os.environ["TMPDIR"] = directory
         try:
-            yield directory
+            yield Path(directory)
         except OSError as error:
             if error.errno != errno.ENOSPC or error.filename is not None:
                 raise
             raise MacahError(failure_of(0, "", "macahc"), code="system") from None
-        finally:
-            assert guardian.stdin is not None
-            shutil.rmtree(directory, ignore_errors=True)
-            guardian.stdin.close()
-            guardian.wait()
-
-
-@contextmanager
-def workspace() -> Iterator[Path]:
-    """A directory that goes with all that is in it, whatever tools leave there, and if we are killed."""
-    before = os.environ.get("TMPDIR")
-    with _guarded() as directory:
-        os.environ["TMPDIR"] = directory
-        try:
-            yield Path(directory)
         finally:
             os.environ.pop("TMPDIR")
             if before is not None:

@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .errors import CompileError, Diagnostic
+from .workspace import guarded
 
 FORMAT = "macah-design 1"
 _ROOT = Path(__file__).resolve().parent.parent
@@ -23,12 +23,13 @@ def compile_file(source: Path, options: Sequence[str]) -> list[dict[str, Any]]:
     # Without `-P`, a directory of the user's with the name of one of our packages would come first.
     command = [sys.executable, "-P", "-m", "macah", "--emit", "design", "--diagnostics-format=json"]
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [*command, *options, str(source)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    with guarded("macah-compile-") as directory:
+        done = subprocess.run(
+            [*command, *options, str(source)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": path, "TMPDIR": directory},
+        )
     if done.returncode:
         raise CompileError(_diagnostics(done.stderr.decode(errors="replace")))
     return designs_in(done.stdout.decode())
@@ -36,7 +37,7 @@ def compile_file(source: Path, options: Sequence[str]) -> list[dict[str, Any]]:
 
 def compile_text(text: str, options: Sequence[str]) -> list[dict[str, Any]]:
     """The same of a program that is a text; messages call its file `kernel.macah`."""
-    with tempfile.TemporaryDirectory(prefix="macah-text-") as name:
+    with guarded("macah-text-") as name:
         source = Path(name) / _NAME
         source.write_text(f'#line 1 "{_NAME}"\n{text}')
         return compile_file(source, [f"-I{Path.cwd()}", *options])

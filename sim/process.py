@@ -11,7 +11,6 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
 import weakref
 from enum import IntEnum
 from pathlib import Path
@@ -22,6 +21,7 @@ from .errors import DeadlockError, KernelAssertionError, KernelError, OverrunErr
 from .objects import compile_objects
 from .simulator import SimulatorMissing, run_tool
 from .wave import Wave, layout
+from .workspace import guarded
 
 _HEAD = struct.Struct("=IIQ")
 """Kind, port, and the number of bytes behind it, of requests and answers."""
@@ -53,7 +53,7 @@ class Executable:
     """The server's executable: a file without a name."""
 
     def __init__(self, design: DesignLike, simulator: str, stall_cycles: int, wave: Wave | None) -> None:
-        with tempfile.TemporaryDirectory(prefix="macah-kernel-") as name:
+        with guarded("macah-kernel-") as name:
             try:
                 path = _build(design, Path(name), simulator, stall_cycles, wave)
             except SimulatorMissing as error:
@@ -68,7 +68,7 @@ def _build(design: DesignLike, directory: Path, simulator: str, stall_cycles: in
     command = shlex.split(compiler)
     image = build_image([design], directory, compiler, False, stall_cycles, wave, simulator)
     if wave is not None:
-        wave.path.with_suffix(".gtkw").write_text(layout(design, wave, BENCHES[simulator]))
+        wave.path.with_suffix(".gtkw").write_text(layout([design], wave, BENCHES[simulator]))
 
     def run(arguments: list[str]) -> None:
         try:

@@ -21,12 +21,16 @@ NO_PLACE = Place("?", 0)
 
 @dataclass(frozen=True, slots=True)
 class KernelAbout:
-    """A kernel as it was built: `window` iterations may overlap in mode dataflow; 0 in mode mapped."""
+    """A kernel as it was built: `window` iterations may overlap in mode dataflow; 0 in mode mapped.
+
+    `uncounted` says why its loops are not counted, if they are not.
+    """
 
     where: Place
     design: Design
     window: int = 0
     loops: tuple[Loop, ...] = ()
+    uncounted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,7 @@ class KernelProfile:
     iterations: Iterations
     loops: tuple[LoopUse, ...] | None
     work: tuple[Work, ...]
+    uncounted: str
     streams: tuple[StreamUse, ...]
     words: dict[Phase, int]
     seconds: dict[Phase, float]

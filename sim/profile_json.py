@@ -50,6 +50,7 @@ def _kernel(kernel: KernelProfile) -> dict[str, Any]:
             "useful": iterations.useful,
         },
         "loops": None if kernel.loops is None else [_loop(loop) for loop in kernel.loops],
+        "uncounted": kernel.uncounted or None,
         "work": [
             {
                 "loops": [_place(place) for place in part.loops],

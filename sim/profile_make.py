@@ -113,6 +113,7 @@ def _kernel(
         replace(_iterations(about, logs), useful=None if work is None else _useful(about, work)),
         None if work is None else _loops(about, logs),
         () if work is None else tuple(work),
+        "" if work is not None else _reason(about),
         tuple(_streams(about, logs, stalls)),
         {phase: sum(log.words[phase] for log in logs) for phase in Phase},
         seconds,
@@ -196,6 +197,16 @@ def _work(about: KernelAbout, logs: Sequence[SimulatorLog]) -> list[Work] | None
             iterations[places] += count
             cycles[places] += active if about.window else count * about.design.interval
     return [Work(places, iterations[places], count) for places, count in cycles.most_common()]
+
+
+def _reason(about: KernelAbout) -> str:
+    """Why loops are not counted."""
+    if about.uncounted:
+        return about.uncounted
+    watch = about.design.watch
+    if watch is None or watch.turn is None:
+        return "the design does not have all values that it takes"
+    return "they ran in more combinations than there is room for"
 
 
 def _useful(about: KernelAbout, work: Sequence[Work]) -> int:

@@ -60,6 +60,8 @@ def _kernel(kernel: KernelProfile) -> Iterator[str]:
 
 
 def _loops(kernel: KernelProfile) -> Iterator[str]:
+    if kernel.uncounted:
+        yield f"    loops are not counted: {kernel.uncounted}"
     if not kernel.loops:
         return
     rows = [

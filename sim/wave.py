@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,22 +74,25 @@ def _registers(design: DesignLike) -> Iterator[tuple[int, str, int | None]]:
         yield int(high or 0) + 1, name, int(last) if last else None
 
 
-def layout(design: DesignLike, wave: Wave, bench: str = BENCH) -> str:
+def layout(kernels: Sequence[DesignLike], wave: Wave, bench: str = BENCH) -> str:
     """A save file for GTKWave: control, streams under their names, and the program's variables.
 
-    `bench` is where the bench is in the hierarchy of the waveform.
+    `kernels` take turns on one design; `bench` is where the bench is in the hierarchy of the waveform.
     """
+    design = kernels[0]
     lines = [f'[dumpfile] "{wave.path}"', _HEX, f"{bench}.cycle[31:0]"]
     lines += [_BIT, f"{bench}.kernel.running", f"{bench}.stalled"]
     registers = list(_registers(design))
     for width, name, last in registers:
         if name in ("slot", "valid", "iteration") and last is None:
             lines += [_HEX, _signal(bench, name, width)]
-    for port, stream in zip(access_of(design).ports, design.dfg.streams, strict=True):
-        flag = "close" if stream.sends else "ended"
-        lines += [_TEXT, f"-{'to' if stream.sends else 'from'} stream {stream.name}"]
-        lines += [_HEX, f"{bench}.{port}_tdata[31:0]", _BIT]
-        lines += [f"{bench}.{port}_{name}" for name in ("tvalid", "tready", flag)]
+    for kernel in kernels:
+        of = f" of kernel {kernel.dfg.name}" if len(kernels) > 1 else ""
+        for port, stream in zip(access_of(kernel).ports, kernel.dfg.streams, strict=True):
+            flag = "close" if stream.sends else "ended"
+            lines += [_TEXT, f"-{'to' if stream.sends else 'from'} stream {stream.name}{of}"]
+            lines += [_HEX, f"{bench}.{port}_tdata[31:0]", _BIT]
+            lines += [f"{bench}.{port}_{name}" for name in ("tvalid", "tready", flag)]
     lines += [_TEXT, "-variables", _HEX]
     variables = {
         re.sub(r"\W", "_", node.variable, flags=re.ASCII) for node in design.dfg.nodes if node.variable

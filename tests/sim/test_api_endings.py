@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,5 +128,34 @@ def test_a_signal_leaves_nothing_while_a_kernel_runs(number: int, start: object)
         time.sleep(0.05)
     assert len(script.left()) == 3
     script.process.send_signal(number)
+    script.process.wait(timeout=60)
+    script.check()
+
+
+SLOW_TOOL = """#!/bin/sh
+case $1 in -V) exec {tool} -V;; esac
+sleep 1
+"""
+BUILDS = {
+    "a kernel's simulation": ("endless.start({'n': 0})", "macah-kernel-*/kernel0.v"),
+    "a program": ("compile_kernel(text='int main(void) { kernel { ; } }')", "macah-compile-*"),
+}
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_nothing_is_left_of_a_build_whose_python_is_killed(
+    build: str, start: object, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    tools = tmp_path_factory.mktemp("tools")
+    (tools / "iverilog").write_text(SLOW_TOOL.format(tool=shutil.which("iverilog")))
+    (tools / "iverilog").chmod(0o755)
+    text, made = BUILDS[build]
+    path = f"os.environ['PATH'] = {str(tools)!r} + ':' + os.environ['PATH']; say()"
+    script: Script = start(f"{path}; {text}")  # type: ignore[operator]
+    end = time.monotonic() + 60
+    while not list(tmp_path.glob(made)):
+        assert time.monotonic() < end and script.process.poll() is None
+        time.sleep(0.01)
+    script.process.kill()
     script.process.wait(timeout=60)
     script.check()

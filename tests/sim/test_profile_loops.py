@@ -107,7 +107,9 @@ def test_loops_are_counted_as_the_interpreter_does(mode: tuple[str, ...], tmp_pa
         assert kernel["iterations"]["complete"] == wanted.executed, kernel["name"]
         if kernel["name"] in NOT_COUNTED:
             assert loops is None and kernel["iterations"]["useful"] is None and not kernel["work"]
+            assert "where its loops are marked" in kernel["uncounted"]
             continue
+        assert kernel["uncounted"] is None
         bodies = sum(loop["bodies"] for loop in loops if loop["innermost"])
         useful = kernel["iterations"]["useful"]
         assert bodies == (wanted.useful if loops else 0), kernel["name"]
@@ -115,3 +117,14 @@ def test_loops_are_counted_as_the_interpreter_does(mode: tuple[str, ...], tmp_pa
         assert sum(part["cycles"] for part in kernel["work"]) <= kernel["cycles"]["active"]
         assert useful == sum(p["iterations"] for p in kernel["work"] if p["loops"] or not loops)
         assert useful <= bodies or not loops
+
+
+def test_why_loops_are_not_counted_is_said(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(
+        "int main(void) { int s = 0; k: kernel { for (int i = 0; i < 9; i++) s += i; } return s - 36; }"
+    )
+    words = [sys.executable, "-m", "macah", "run", "-w", "--arch=grid4x4", "--netlist=generic", "--profile"]
+    done = subprocess.run([*words, str(source)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "    loops are not counted: on the generic netlist values have no names" in done.stderr

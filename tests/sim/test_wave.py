@@ -86,6 +86,25 @@ def test_each_kernel_has_a_file_with_the_cycles_asked_for(tmp_path: Path) -> Non
         assert {5, 6, 7, 8, 9} <= set(seen) <= {0, 5, 6, 7, 8, 9, 10}
 
 
+def test_the_layout_of_a_shared_fabric_has_the_streams_of_all_kernels(tmp_path: Path) -> None:
+    source, wave = tmp_path / "p.macah", tmp_path / "w.vcd"
+    source.write_text(
+        "int main(void) { int x = 0; int stream s = pstream_create(int, 2), t = pstream_create(int, 2);\n"
+        "one: kernel { s <! 1; }\ntwo: kernel { x <? s; t <! x; }\nx <? t; return x - 1; }\n"
+    )
+    done = macahc("run", "-w", "--arch=grid4x4", "--netlist=generic", "--wave", wave, source)
+    assert done.returncode == 0, done.stderr
+    layout = wave.with_suffix(".gtkw").read_text().splitlines()
+    streams = [line for line in layout if " stream " in line]
+    assert streams == [
+        "-to stream s of kernel one",
+        "-from stream s of kernel two",
+        "-to stream t of kernel two",
+    ]
+    shown = {line.rsplit(".", 1)[1].split("[")[0] for line in layout if line.startswith("macah_bench.")}
+    assert shown <= names(wave)
+
+
 def test_an_fst_file_is_completed(tmp_path: Path) -> None:
     source, wave = tmp_path / "p.macah", tmp_path / "w.fst"
     source.write_text(PROGRAM.replace("SECOND", ""))
