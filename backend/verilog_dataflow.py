@@ -7,6 +7,7 @@ overlap; with a `window` of n, operators of n iterations may work at the same ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from arch.ops import COMPARISONS, OPS, verilog_condition, verilog_expression, verilog_function
 
@@ -26,21 +27,36 @@ _OWN = (ITERATION, "limit", "complete", "active", "ending", "last_iteration")
 
 
 def emit_dataflow(
-    dfg: DFG, latency: Callable[[str], int] = lambda op: 1, window: int = 1, shadow: Shadow | None = None
+    dfg: DFG,
+    latency: Callable[[str], int] = lambda op: 1,
+    window: int = 1,
+    shadow: Shadow | None = None,
+    counts: bool = False,
 ) -> Design:
     """The circuit of a graph, which counts what a shadow wants counted.
 
-    `latency` gives the cycles that an operation takes.
+    `latency` gives the cycles that an operation takes. If it `counts`, the word behind those of live-outs is
+    the number of complete iterations.
     """
-    return _Module(dfg, latency, window, shadow).design()
+    return _Module(dfg, latency, window, shadow, counts).design()
 
 
 class _Module:
-    def __init__(self, dfg: DFG, latency: Callable[[str], int], window: int, shadow: Shadow | None) -> None:
+    def __init__(
+        self,
+        dfg: DFG,
+        latency: Callable[[str], int],
+        window: int,
+        shadow: Shadow | None,
+        counts: bool,
+    ) -> None:
         self._dfg, self._window = dfg, window
         names = new_names(dfg, _OWN)
         self._top = names.new(dfg.name)
         self._signals = Signals.name(dfg, names)
+        self._count = names.new("iterations") if counts else ""
+        if counts:
+            self._signals = replace(self._signals, live_outs=(*self._signals.live_outs, self._count))
         self._words = Words(dfg, latency, window, names, self._signals.live_ins)
         self._firing = Firing(dfg, self._words, names)
         order = self._firing.order
@@ -156,6 +172,8 @@ class _Module:
         yield "running <= 1'b1;"
         yield "done <= 1'b0;"
         yield "ending <= 1'b0;"
+        if self._count:
+            yield f"{self._count} <= 0;"
         for count in (self._words.oldest, *self._words.at):
             yield f"{count.name} <= 0;"
         for way, _, _ in self._moving.values():
@@ -179,6 +197,8 @@ class _Module:
         over = "ending" if self._window == 1 else f"ending && {oldest.low(oldest.width)} == last_iteration"
         yield "if (complete) begin"
         yield f"    {oldest.name} <= {oldest.next()};"
+        if self._count:
+            yield f"    {self._count} <= {self._count} + 32'd1;"
         yield f"    if ({over}) begin running <= 1'b0; done <= 1'b1; end"
         yield "end"
 

@@ -71,6 +71,7 @@ def _design(kernel: Simulated, arch: str, mode: str) -> Table:
         "where": str(kernel.site.where),
         "interval": kernel.design.interval if isinstance(kernel, Compiled) else None,
         "length": kernel.design.length if isinstance(kernel, Compiled) else None,
+        "counts_iterations": mode == "dataflow",
         "operations": len(dfg.nodes),
         "live_ins": parts(dfg.live_ins),
         "live_outs": parts(dfg.live_outs),

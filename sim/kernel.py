@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from backend.graph_text import Source
 from backend.kernel_json import read_kernel
 from backend.verilog_axi import axi_lite, axi_wrapper
 
+from .bench import LIVE_OUT
 from .compiler import adpc_options, compile_file, compile_text, designs_in
 from .interface import Interface
 from .result import Result, RunOptions, Schedule
@@ -39,7 +40,8 @@ class Kernel:
 
     `name` is the kernel's, `top` its Verilog module's, `verilog` the text. `interval`, the initiation
     interval, and `length`, an iteration's cycles, are None in mode `dataflow`. `operations` counts the nodes
-    of its graph. An idle simulator is kept for the next run until `close`, or the end of a `with`.
+    of its graph. `counter` is where the word port has the number of iterations, None in mode `mapped`.
+    An idle simulator is kept for the next run until `close`, or the end of a `with`.
     """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
@@ -55,7 +57,10 @@ class Kernel:
         self.verilog: str = table["verilog"]
         self.dfg = graph
         self.interface = Interface.read(table, graph)
-        design = _Design(self.top, self.verilog, graph, self.interval or 1, self.length or 1)
+        # A circuit without a schedule has a further word, the number of its iterations.
+        self.counter = LIVE_OUT << 24 | len(graph.live_outs) if table.get("counts_iterations") else None
+        words = graph if self.counter is None else replace(graph, live_outs=(*graph.live_outs, "iterations"))
+        design = _Design(self.top, self.verilog, words, self.interval or 1, self.length or 1)
         timed = self.interval is not None and self.length is not None
         self._server = Server(
             design, self.interface, Schedule(design.interval, design.length) if timed else None

@@ -89,7 +89,11 @@ class KernelPorts:
             else:
                 self._cycles += 1
             await self._edge
-        return self._result(await self._read())
+        words = await self._read(self.kernel.reads())
+        iterations = self.kernel.iterations(self._cycles)
+        if self.kernel.counter is not None:
+            (iterations,) = await self._read([self.kernel.counter])
+        return self._result(words, iterations)
 
     async def run(self, values: Mapping[str, Any], max_cycles: int = 1_000_000) -> Result:
         """All of it: reset, values of variables, elements of streams (as in `Kernel.run`), start, end."""
@@ -138,21 +142,20 @@ class KernelPorts:
             if int(self.handle.done.value):
                 return
 
-    async def _read(self) -> list[int]:
+    async def _read(self, addresses: Iterable[int]) -> list[int]:
         words = []
-        for address in self.kernel.reads():
+        for address in addresses:
             self.handle.ctl_address.value = address
             await self._edge
             words.append(int(self.handle.ctl_rdata.value))
         return words
 
-    def _result(self, words: list[int]) -> Result:
+    def _result(self, words: list[int], iterations: int | None) -> Result:
         values: dict[str, Any] = {
             name: Elements(element, b"".join(encode(element, value) for value in self.sent[name]))
             for name, element in self.kernel.outputs.items()
         }
         values |= self.kernel.results(self._values, words)
-        iterations = self.kernel.iterations(self._cycles)
         return Result(values, self._cycles, self._stalled, iterations, frozenset(self.closed), {})
 
 

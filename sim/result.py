@@ -47,8 +47,8 @@ class Result:
     """What a run left: `result["name"]` is what was collected of a stream, or the value of a variable.
 
     `cycles` are those in which the kernel worked, `stalled` those in which it waited. `iterations` counts the
-    iterations of its loop, as far as they can be told from the schedule (mode `mapped`). `closed` are the
-    streams that it closed, and `left` says how many of the elements sent to a stream it did not receive.
+    iterations of its loop. `closed` are the streams that it closed, and `left` says how many of the elements
+    sent to a stream it did not receive.
     """
 
     values: Mapping[str, Any]

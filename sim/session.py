@@ -259,11 +259,14 @@ class Run:
             memories.append(words[at : at + memory.words] if memory.captured_out else None)
             at += memory.words if memory.captured_out else 0
         outer = [end for end in streams if not end.inner]
+        own = len(self._interface.live_outs)
         self._result = Result(
-            values=self._interface.results(self._images, dfg, live_outs, memories),
+            values=self._interface.results(self._images, dfg, live_outs[:own], memories),
             cycles=facts[0],
             stalled=facts[1],
-            iterations=None if self._schedule is None else self._schedule.iterations(facts[0]),
+            iterations=self._schedule.iterations(facts[0])
+            if self._schedule
+            else next(iter(live_outs[own:]), None),
             closed=frozenset(end.name for end in outer if end.sends and facts[2 + end.number]),
             left={end.name: facts[2 + end.number] for end in outer if not end.sends},
         )

@@ -26,6 +26,7 @@ async def native_ports(dut: Any) -> None:
         assert result["out"] == [(s + offset, d) for s, d in SUMS]
         assert (result["n"], result.closed) == (len(ITEMS), {"out"})
         assert result.cycles > len(ITEMS) and result.stalled == 0
+        assert result.iterations is not None and result.iterations > len(ITEMS)
     try:
         await ports.run({"in": [(0, 0, 99)]})
     except KernelAssertionError as error:

@@ -170,6 +170,16 @@ def test_mapped_runs_are_the_same_and_counted() -> None:
         assert kernel.operations > 5
 
 
+@pytest.mark.parametrize("options", [(), ("--overlap=4",)])
+def test_iterations_of_circuits_are_counted(options: tuple[str, ...]) -> None:
+    with compile_kernel(text=ECHO, mode="dataflow", options=options) as kernel:
+        for n in (50, 7):
+            result = kernel.run({"in": range(n), "n": n})
+            assert (result["out"], result["sum"]) == (list(range(1, n + 1)), n * (n - 1) // 2)
+            assert result.iterations == n + 1
+        assert kernel.iterations(100) is None
+
+
 @pytest.mark.parametrize("mode", [pytest.param("dataflow", marks=pytest.mark.slow), "mapped"])
 def test_structs_in_streams_and_arrays(mode: str) -> None:
     items = [((i, -i * 3), i * 50, (i, i * i, 1000000 * i)) for i in range(6)]
