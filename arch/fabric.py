@@ -143,6 +143,11 @@ class Fabric:
                 return unit.latency[op] - 1
         return unit.latency[op]
 
+    def words_at(self, unit: int) -> int:
+        """How many different words a unit's operands can have at once: no more than places they come from."""
+        operands = self.units[unit].operands
+        return len({source for operand in operands for source in self.resources[operand].sources})
+
     def cost(self, resource: int) -> int:
         """Cycles that entering `resource` takes: 1 for a register, else 0."""
         return 1 if self.resources[resource].kind is Kind.REGISTER else 0

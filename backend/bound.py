@@ -10,7 +10,7 @@ from itertools import combinations
 from arch.fabric import RESULT_FAR, Fabric
 
 from .cycles import Delay, longest_paths, tightest
-from .dfg import DFG
+from .dfg import DFG, Use
 from .flat import Problem
 from .mapping import DoesNotFit, Shortage
 from .ports import port_bound, refuse_recurrences
@@ -62,6 +62,17 @@ def _refuse_impossible(problem: Problem) -> None:
         if not problem.candidates(node.id):
             raise DoesNotFit(
                 f"no unit of {fabric.name} can do {node.spelling}", Shortage.UNITS, 1, 0, (node.id,)
+            )
+        words = len({(use.node, use.output, use.distance) for use in node.operands if isinstance(use, Use)})
+        seen = max(fabric.words_at(unit) for unit in problem.candidates(node.id))
+        if words > seen:
+            raise DoesNotFit(
+                f"{node.spelling} reads {words} values at once; {seen} can reach a unit of {fabric.name} that"
+                " does it",
+                Shortage.ROUTES,
+                words,
+                seen,
+                (node.id,),
             )
     _refuse_memories(problem)
     _refuse_streams(problem)

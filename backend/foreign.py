@@ -211,8 +211,9 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
     """The graph for a fabric; nodes keep their positions and orders.
 
     A node becomes an opaque operation of its class with its edges as operands. One with more inputs than
-    units of the fabric have operands gets a balanced tree of arithmetic before it, which values of earlier
-    iterations enter last; the nodes of such trees follow those of the graph.
+    units of the fabric have operands, or than words can reach a unit at once, gets a balanced tree of
+    arithmetic before it, which values of earlier iterations enter last; the nodes of such trees follow those
+    of the graph.
     """
     if graph.kernel is not None:
         return graph.kernel
@@ -246,5 +247,7 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
 
 def _most_inputs(kind: str, fabric: Fabric) -> int:
     """The most inputs that an operation of a class can have; at least 2, so that trees end."""
-    able = [k for k in range(MOST_INPUTS + 1) if fabric.units_for(f"{kind}_{k}")]
+    able = [
+        min(k, fabric.words_at(unit)) for k in range(MOST_INPUTS + 1) for unit in fabric.units_for(f"{kind}_{k}")
+    ]
     return max([2, *able])

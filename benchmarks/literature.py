@@ -117,7 +117,7 @@ def measure(source: Path, array: str, conflicts: int) -> Row:
     except MacahError as problem:
         seconds = time.process_time() - begun
         mii = minimum_interval(front.dfg, fabric).mii
-        return Row(source.stem, array, len(front.dfg.nodes), mii, 0, "", seconds, problem.message)
+        return Row(source.stem, array, len(front.dfg.nodes), mii, 0, "", seconds, str(problem))
     seconds = time.process_time() - begun
     dfg = front.dfg
     bounds = minimum_interval(dfg, fabric)
