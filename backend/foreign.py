@@ -248,6 +248,8 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
 def _most_inputs(kind: str, fabric: Fabric) -> int:
     """The most inputs that an operation of a class can have; at least 2, so that trees end."""
     able = [
-        min(k, fabric.words_at(unit)) for k in range(MOST_INPUTS + 1) for unit in fabric.units_for(f"{kind}_{k}")
+        min(k, fabric.words_at(unit))
+        for k in range(MOST_INPUTS + 1)
+        for unit in fabric.units_for(f"{kind}_{k}")
     ]
     return max([2, *able])

@@ -54,6 +54,10 @@ CROSSED = 0.85
 FUTILE = 3
 """From so many times the bound on, the longest interval is asked whether it can help."""
 
+BURST = 1.15
+"""If a gentle schedule of the longest interval holds so many times more values at once than there are
+registers, no interval helps."""
+
 SHOWN = 12
 """So many of the longest-living values are named."""
 
@@ -125,6 +129,8 @@ class Search:
         self.fewest, self.asked = 1 << 30, 0
         self.hungry = self.late = False
         self.leanest: tuple[float, Schedule] | None = None
+        self.resigned: bool | None = None
+        self.starved: Schedule | None = None
 
     def smallest(self) -> Mapping | None:
         """A mapping at the smallest interval that succeeds, or the best when time is up or Ctrl-C comes."""
@@ -143,7 +149,7 @@ class Search:
         interval = first = self.options.interval or self.bounds.mii
         while self.best is None and interval <= self.limit:
             self._try(interval, quick=interval < self.limit)
-            if self.best is None and self.hungry and self._futile(interval):
+            if self.best is None and self._futile(interval):
                 return
             patient = interval < first + PATIENT_STEPS and not self.hungry
             interval = min(interval + (1 if patient else 1 + interval // 8), max(self.limit, interval + 1))
@@ -164,13 +170,18 @@ class Search:
 
     def _futile(self, interval: int) -> bool:
         """Whether even the longest interval, scheduled gently, needs too many registers."""
-        if interval < FUTILE * self.bounds.mii:
+        if interval < FUTILE * self.bounds.mii or self.resigned is False:
+            return self.resigned is True
+        if not self.hungry and self.problem.nodes > HUGE:
             return False
         start = gentle_schedule(self.problem, self.limit)
-        if start is None or self._need(start, self.limit) <= BURSTING * self.registers:
-            return False
-        self._weigh(Schedule(self.problem.dfg, self.limit, tuple(start)))
-        return True
+        held = demand(self.problem, self.limit, start) if start else [0]
+        self.resigned = (
+            sum(held) > BURSTING * self.registers * len(held) or max(held) > BURST * self.registers
+        )
+        if self.resigned and start:
+            self.starved = Schedule(self.problem.dfg, self.limit, tuple(start))
+        return self.resigned
 
     def _need(self, start: Sequence[int], interval: int) -> float:
         """The registers that a schedule needs in the mean."""
@@ -298,7 +309,10 @@ class Search:
                 limit,
             )
         need, schedule = self.leanest if self.leanest else (0.0, None)
-        if schedule is not None and need > CROSSED * self.registers:
+        if need <= CROSSED * self.registers or self.starved:
+            schedule = self.starved
+        if schedule is not None:
+            need = self._need(schedule.start, schedule.interval)
             peak = max(demand(self.problem, schedule.interval, schedule.start))
             return DoesNotFit(
                 f"{self.problem.dfg.name}: no routes found on {name} {where}: the best schedule holds"

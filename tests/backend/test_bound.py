@@ -9,7 +9,7 @@ from graphs import Builder, fir, reduce_tree
 
 from arch.describe import load_fabric
 from backend.bound import minimum_interval, pack_memories
-from backend.dfg import Const, Use
+from backend.dfg import DFG, Const, Node, Use
 from backend.flat import Problem
 from backend.mapping import DoesNotFit, Shortage
 
@@ -95,6 +95,15 @@ def test_an_operation_without_a_unit_is_refused_by_name() -> None:
     with pytest.raises(DoesNotFit, match="sext32") as caught:
         minimum_interval(b.build(), GRID)
     assert (caught.value.shortage, caught.value.nodes) == (Shortage.UNITS, (node,))
+
+
+def test_an_operation_that_reads_more_words_than_can_reach_a_unit_is_refused() -> None:
+    sources = tuple(Node(k, "alu_0", ()) for k in range(8))
+    dfg = DFG("wide", (*sources, Node(8, "alu_8", tuple(map(Use, range(8))))), (), (), (), (), ())
+    with pytest.raises(DoesNotFit, match="reads 8 values") as caught:
+        minimum_interval(dfg, load_fabric("satmapit:2x2"))
+    assert (caught.value.available, caught.value.nodes) == (7, (8,))
+    assert minimum_interval(dfg, load_fabric("satmapit:3x3")).mii == 1
 
 
 def test_an_array_larger_than_every_memory_is_refused() -> None:

@@ -11,7 +11,7 @@ from backend.check import check_mapping
 from backend.dfg import DFG, Const, Node, Use
 from backend.flat import Problem
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Shortage
+from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Shortage
 from backend.pressure import demand, gentle_schedule, lives
 from backend.schedule import modulo_schedule
 
@@ -70,6 +70,20 @@ def test_more_values_across_iterations_than_registers_are_refused_soon_and_by_na
     assert caught.value.available == 112
     assert caught.value.nodes
     assert time.process_time() - begun < 10
+
+
+def test_values_that_all_wait_for_one_are_refused_for_lack_of_registers_not_of_routes() -> None:
+    count = 26
+    nodes = [Node(k, "alu_0", ()) for k in range(count)]
+    for other in (*range(1, count), *range(count)):
+        last = len(nodes) - 1 if len(nodes) > count else 0
+        nodes.append(Node(len(nodes), "alu_2", (Use(last), Use(other))))
+    dfg = DFG("crossing", tuple(nodes), (), (), (), (), ())
+    with pytest.raises(DoesNotFit) as caught:
+        map_kernel(dfg, load_fabric("satmapit:2x2"), MapOptions(effort=EFFORTS["low"]))
+    assert caught.value.shortage is Shortage.REGISTERS
+    assert caught.value.needed > caught.value.available
+    assert set(caught.value.nodes) <= set(range(count))
 
 
 def test_values_across_iterations_in_two_thirds_of_the_registers_map() -> None:

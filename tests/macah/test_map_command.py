@@ -170,6 +170,8 @@ def test_nodes_with_many_inputs_become_trees_where_units_have_fewer(tmp_path: Pa
     edges = [edge(k, 8, int(k == 0)) for k in range(8)]
     graph = read_graph(Path(graph_file(tmp_path, nodes(9), edges)))
     assert len(to_dfg(graph, load_fabric("satmapit:4x4")).nodes) == 9
+    # Of a tile of 2x2, seven places can be read at once.
+    assert [len(n.operands) for n in to_dfg(graph, load_fabric("satmapit:2x2")).nodes[8:]] == [7, 2]
     dfg = to_dfg(graph, load_fabric("grid4x4"))
     assert [len(node.operands) for node in dfg.nodes[8:]] == [3, 3, 3, 2]
     # What comes from the iteration before enters at the root.
