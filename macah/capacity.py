@@ -11,10 +11,14 @@ from backend.dfg import DFG
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """So many operations, and accesses to one memory; those of `grid8x8` where nothing is known."""
+    """So many operations, and accesses to one memory; those of `grid8x8` where nothing is known.
+
+    `multiplies`: whatever can add can multiply and add.
+    """
 
     units: int = 64
     ports: int = 2
+    multiplies: bool = True
 
     def least_interval(self, dfg: DFG) -> int:
         """What units, streams and memories allow."""
@@ -32,4 +36,6 @@ def capacity_of(fabric: Fabric | None) -> Capacity:
     if fabric is None:
         return GRID
     ports = max((len(bank.ports) for bank in fabric.memories), default=1)
-    return Capacity(max(1, len(fabric.units_for("add"))), ports)
+    adders = fabric.units_for("add")
+    multiplies = set(adders) <= set(fabric.units_for("muladd"))
+    return Capacity(max(1, len(adders)), ports, multiplies)

@@ -13,9 +13,10 @@ from dataclasses import replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
-from backend.dfg import DFG, Node, Operand, Order, Use
+from backend.dfg import DFG, Node, Use
 from backend.mapping import DoesNotFit
 from macah import ir
+from macah.compact import without_nodes
 from macah.optional import enabled
 
 
@@ -76,23 +77,12 @@ def _pairs(dfg: DFG) -> Iterator[tuple[int, int, int]]:
 def _without(dfg: DFG, nodes: list[Node], instead: dict[int, int]) -> DFG:
     """The graph of these nodes without unused loads, whose orders are those of what is `instead`."""
     gone = {old for old in instead if nodes[old].op == "load"}
-    numbers = {node.id: n for n, node in enumerate(node for node in nodes if node.id not in gone)}
-
-    def operand(old: Operand) -> Operand:
-        return replace(old, node=numbers[old.node]) if isinstance(old, Use) else old
-
-    kept = tuple(
-        replace(node, id=numbers[node.id], operands=tuple(map(operand, node.operands)))
-        for node in nodes
-        if node.id not in gone
-    )
     orders = dict.fromkeys(
-        Order(
-            numbers[instead.get(order.before, order.before)],
-            numbers[instead.get(order.after, order.after)],
-            order.distance,
-            order.delay,
+        replace(
+            order,
+            before=instead.get(order.before, order.before),
+            after=instead.get(order.after, order.after),
         )
         for order in dfg.orders
     )
-    return replace(dfg, nodes=kept, orders=tuple(orders))
+    return without_nodes(replace(dfg, nodes=tuple(nodes), orders=tuple(orders)), gone)

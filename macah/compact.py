@@ -1,12 +1,12 @@
-"""Renumbers what is left of a graph's live-ins and memories."""
+"""Renumbers what is left of a graph's nodes, live-ins and memories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import is_
 
-from backend.dfg import Const, LiveIn, Node, Operand, Use
+from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use
 
 
 def live_ins_of(nodes: Iterable[Node]) -> Iterator[LiveIn]:
@@ -42,3 +42,20 @@ def _leaf(value: Const | LiveIn, live_ins: Mapping[int, int]) -> Const | LiveIn:
     if isinstance(value, LiveIn) and live_ins[value.index] != value.index:
         return LiveIn(live_ins[value.index])
     return value
+
+
+def without_nodes(dfg: DFG, gone: Container[int]) -> DFG:
+    """The graph without nodes that nothing refers to."""
+    kept = [node for node in dfg.nodes if node.id not in gone]
+    numbers = {node.id: number for number, node in enumerate(kept)}
+
+    def operand(old: Operand) -> Operand:
+        return replace(old, node=numbers[old.node]) if isinstance(old, Use) else old
+
+    nodes = tuple(
+        replace(node, id=numbers[node.id], operands=tuple(map(operand, node.operands))) for node in kept
+    )
+    orders = [
+        replace(order, before=numbers[order.before], after=numbers[order.after]) for order in dfg.orders
+    ]
+    return replace(dfg, nodes=nodes, orders=tuple(orders))

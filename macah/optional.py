@@ -41,6 +41,7 @@ OPTIONAL = {
     "chosen_loads": Optimisation(
         "one load from a chosen address instead of a choice of two, where ports bind"
     ),
+    "chosen_terms": Optimisation("operands are chosen instead of results, where units bind"),
     "forward": Optimisation(
         "values on their way to memory are handed on to loads that would wait for them", grows=True
     ),
@@ -61,7 +62,7 @@ OPTIONAL = {
     "shorten": Optimisation(
         "operations on recurrences are rewritten where that makes recurrences shorter", grows=True
     ),
-    "muladd": Optimisation("a product and the addition after it are one operation"),
+    "muladd": Optimisation("a product, or a shift, and the addition after it are one operation"),
 }
 """Each by its name."""
 

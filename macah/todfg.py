@@ -19,6 +19,7 @@ from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
 from macah.chosen_loads import with_chosen_loads
+from macah.chosen_terms import with_chosen_terms
 from macah.compact import compacted, live_ins_of, positions
 from macah.congruence import congruent
 from macah.copies import with_copies
@@ -46,7 +47,8 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
     dfg = forwarded(kernel, build, capacity) if enabled(kernel, "forward") else build(kernel)
     if fabric is None:
         return dfg
-    return with_chosen_loads(kernel, with_copies(kernel, dfg, fabric), fabric)
+    dfg = with_chosen_loads(kernel, with_copies(kernel, dfg, fabric), fabric)
+    return with_chosen_terms(kernel, dfg, fabric)
 
 
 def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
@@ -59,7 +61,7 @@ def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
         builder = _Builder(kernel, leading, loop, alive, logical, known)
         found = builder.run()
         if not found:
-            dfg = builder.result()
+            dfg = builder.result(capacity)
             if enabled(kernel, "shorten"):
                 dfg = shorten(dfg, capacity)
             check_dfg(dfg)
@@ -345,7 +347,7 @@ class _Builder:
 
     # --- The result
 
-    def result(self) -> DFG:
+    def result(self, capacity: Capacity) -> DFG:
         loop = Loop(self.graph, self.initial, self.recurrences.final, self.alive)
         effects = Effects(self.operations, self.accesses, self.words)
         loop, effects = improved(self.kernel, loop, effects)
@@ -353,7 +355,7 @@ class _Builder:
         if enabled(self.kernel, "balance"):
             balance(self.graph, self.recurrences.final)
         if enabled(self.kernel, "muladd"):
-            fuse(self.graph, self.recurrences.final)
+            fuse(self.graph, self.recurrences.final, capacity.multiplies)
         nodes, new = finish(self.graph, self.recurrences)
         orders: list[Order] = []
         for operations in effects.operations.values():

@@ -7,6 +7,7 @@ from backend.dfg import Const as Word0
 from backend.dfg import LiveIn, Order, Use, Word, show_dfg
 from backend.run_dfg import GraphAssertionFailed, run_dfg
 from macah import ir
+from macah.capacity import Capacity
 from macah.ir import Apply, Array, Assign, Const, Load, Read, Stream, Variable
 from macah.passes.pipeline import optimize
 from macah.show import show_kernel
@@ -262,6 +263,23 @@ def test_products_are_fused_with_additions_but_not_into_an_accumulation():
     assert ops(dfg).count("muladd") == 1 and ops(dfg).count("mul") == 1
     data = {"scalars": {"x": 3, "y": 5, "total": 1}, "arrays": {}, "inputs": {}}
     assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
+
+
+def test_a_shift_and_an_addition_are_one_operation_but_not_on_a_recurrence():
+    total, i, x = Variable("total"), Variable("i"), Variable("x")
+    shifted = Apply("add", (Apply("shl", (Read(i), Const(5))), Read(x)))
+    body = [Assign(total, Apply("xor", (Read(total), shifted))), increment(i)]
+    kernel = loop(body, less(Read(i), Const(9)), [Assign(i, Const(0))], [total, x], out=[total])
+    dfg = build_dfg(kernel)
+    assert (ops(dfg).count("muladd"), ops(dfg).count("shl")) == (1, 0)
+    data = {"scalars": {"x": 3, "total": 1}, "arrays": {}, "inputs": {}}
+    assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
+    assert "muladd" not in ops(graph_of(kernel, Capacity(multiplies=False)))
+    again = Apply("add", (Apply("shl", (Read(total), Const(5))), Read(x)))
+    body = [Assign(total, again), increment(i)]
+    assert "muladd" not in ops(
+        build_dfg(loop(body, less(Read(i), Const(9)), [Assign(i, Const(0))], [total, x], out=[total]))
+    )
 
 
 def test_variables_that_are_always_the_same_are_one():
