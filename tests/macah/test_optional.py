@@ -84,6 +84,13 @@ KERNELS = (
     """void f(int stream in, int stream out) {
       kernel { int a[64]; for (int i = 0; i < 64; i++) {
           int x; x <? in; a[x & 63] = i; out <! i & 1 ? a[x >> 6 & 63] : a[x >> 12 & 63]; } } }""",
+    """void f(int stream in, int stream out) {
+      kernel { for (int i = 0; i < 64; i++) {
+          int x, y = i; x <? in;
+          FOR (int s = 0; s < 9; s++) {
+            int a = x >> s, b = y >> s;
+            x = y & 1 ? x - b : x + b; y = y & 1 ? y + a : y - a; }
+          out <! x; } } }""",
 )
 
 
@@ -96,6 +103,7 @@ KERNEL_FOR = {
     "reuse_elements": 7,
     "copies": 5,
     "chosen_loads": 17,
+    "chosen_terms": 18,
     "forward": 8,
     "find_sites": 12,
     "count_ahead": 1,
