@@ -160,6 +160,7 @@ static void complete_wave(void) {
 int main(void) {
   prctl(PR_SET_NAME, "macah-kernel");
   at_end_of_host = complete_wave;
+  cycles_are_short = 1;
   attach();
   if (!execution) macah_die("this is a part of a program, which starts it");
   unsigned kernels;

@@ -15,6 +15,7 @@ static unsigned fruitless; /* polls since the last transfer */
 static unsigned patient;   /* cycles since the first fruitless poll at a port with patience, after which nothing moved */
 static unsigned debt_age;  /* cycles since the other ends were told */
 static int eager;
+int cycles_are_short;
 static int moving; /* in the last cycle, or before the first */
 static uint64_t sleeps;
 
@@ -41,7 +42,10 @@ void tell_all(void) {
 }
 
 void owe(struct port *p) {
-  if (++p->owed * 2 >= p->stream->depth || macah_arena->clock.on) tell(p);
+  if (++p->owed * 2 >= p->stream->depth || macah_arena->clock.on)
+    tell(p);
+  else if (!cycles_are_short)
+    publish(p);
 }
 
 void note_cycle(int moved, const struct fruitless *found) {

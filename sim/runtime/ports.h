@@ -66,14 +66,16 @@ void show_ports(void);
 int commit(void);
 /* Locks are kept from one cycle to the next; others get them now. */
 void let_go(void);
-/* Shows the other end what has moved: not at once, as the cache line of a count costs more than many a cycle. */
+/* Shows the other end what has moved. */
 void publish(struct port *);
 
 /* naps.c: sleeping, and waking who sleeps at the other ends. */
 void begin_naps(int never_for_polls);
 /* After a cycle: whether a word moved, and what found nothing. Decides on a nap before the next. */
 void note_cycle(int moved, const struct fruitless *);
-/* An element has moved. */
+/* An element has moved. Who looks at the other end sees it at once, but not where a cycle takes no longer than the
+ * cache line of a count from one processor to the other. */
+extern int cycles_are_short;
 void owe(struct port *);
 void tell_all(void);
 void take_nap(void);
