@@ -197,6 +197,18 @@ def evaluation_order(dfg: DFG) -> tuple[int, ...]:
 
     Asserts that there is one: a cycle needs a positive total distance.
     """
+    found = _orderable(dfg)
+    assert len(found) == len(dfg.nodes), f"{dfg.name}: a cycle within one iteration"
+    return tuple(found)
+
+
+def is_ordered(dfg: DFG) -> bool:
+    """Whether no operation needs itself in its own iteration."""
+    return len(_orderable(dfg)) == len(dfg.nodes)
+
+
+def _orderable(dfg: DFG) -> list[int]:
+    """The nodes that have a place in an evaluation order."""
     import heapq
 
     waiting = [0] * len(dfg.nodes)
@@ -215,8 +227,7 @@ def evaluation_order(dfg: DFG) -> tuple[int, ...]:
             waiting[target] -= 1
             if waiting[target] == 0:
                 heapq.heappush(ready, target)
-    assert len(found) == len(dfg.nodes), f"{dfg.name}: a cycle within one iteration"
-    return tuple(found)
+    return found
 
 
 def show_dfg(dfg: DFG) -> str:

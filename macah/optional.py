@@ -38,8 +38,8 @@ OPTIONAL = {
     "copies": Optimisation(
         "tables that are only read are in several memories, where their ports bind", grows=True
     ),
-    "chosen_loads": Optimisation(
-        "one load from a chosen address instead of a choice of two, where ports bind"
+    "share_units": Optimisation(
+        "one operation for two that exclude each other, where their unit, port or stream binds"
     ),
     "chosen_terms": Optimisation("operands are chosen instead of results, where units bind"),
     "forward": Optimisation(

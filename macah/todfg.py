@@ -18,7 +18,6 @@ from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPo
 from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
-from macah.chosen_loads import with_chosen_loads
 from macah.chosen_terms import with_chosen_terms
 from macah.compact import compacted, live_ins_of, positions
 from macah.congruence import congruent
@@ -36,6 +35,7 @@ from macah.orders import Access, lead_orders, memory_orders, stream_orders
 from macah.pack_words import packed, sent_words
 from macah.ranges import Range, extended
 from macah.rewrite import Loop
+from macah.share_units import with_shared_units
 from macah.shorten import shorten
 from macah.walk import arrays_written, children, statements, written
 
@@ -47,7 +47,7 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
     dfg = forwarded(kernel, build, capacity) if enabled(kernel, "forward") else build(kernel)
     if fabric is None:
         return dfg
-    dfg = with_chosen_loads(kernel, with_copies(kernel, dfg, fabric), fabric)
+    dfg = with_shared_units(kernel, with_copies(kernel, dfg, fabric), fabric)
     return with_chosen_terms(kernel, dfg, fabric)
 
 

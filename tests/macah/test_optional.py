@@ -102,7 +102,7 @@ KERNEL_FOR = {
     "accumulate": 13,
     "reuse_elements": 7,
     "copies": 5,
-    "chosen_loads": 17,
+    "share_units": 17,
     "chosen_terms": 18,
     "forward": 8,
     "find_sites": 12,

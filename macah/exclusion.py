@@ -1,0 +1,132 @@
+"""Which operations of a finished graph never act in the same iteration, and what tells which one does.
+
+if (c) a[i] = x; else a[j] = y;      the stores exclude each other, and `c` tells them apart
+z = c ? b[i] : b[j] + 1;             so do the loads, as only one of them matters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from arch.ops import OPS
+from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use, evaluation_order
+from macah import ir
+from macah.atoms import Conditions
+from macah.bdd import FALSE, TRUE
+from macah.graph import Before, Draft, Graph, Value
+from macah.observed import Observed
+from macah.rewrite import Loop
+from macah.widths import Widths
+
+GUARDS = {"store": 2, "send": 1, "recv": 1}
+"""Effects that may be joined, and their operands that say whether they happen."""
+
+
+class Exclusion:
+    """The conditions of one graph. Everything holds in all iterations, also those past the exit."""
+
+    def __init__(self, dfg: DFG) -> None:
+        self.dfg = dfg
+        self.order = evaluation_order(dfg)
+        self.at = {node: place for place, node in enumerate(self.order)}
+        self.initial: dict[ir.Variable, Const | LiveIn] = {}
+        self.final: dict[ir.Variable, Value] = {}
+        self.carried: dict[Use, ir.Variable] = {}
+        graph = Graph()
+        for number in self.order:
+            graph.add(self._draft(dfg.nodes[number]))
+        loop = Loop(graph, self.initial, self.final, ir.Variable("alive"))
+        self.conditions = Conditions(Widths(loop, {}))
+        self.bdd = self.conditions.bdd
+        self.observed = Observed(self.conditions)
+        self.levels = self._levels()
+        self.tests = self._tests()
+
+    def _draft(self, node: Node) -> Draft:
+        effect = not OPS[node.op].pure and node.op != "load"
+        operands = tuple(map(self._value, node.operands))
+        return Draft(node.op, operands, node.stream, node.memory, node.index, effect=effect)
+
+    def _value(self, operand: Operand) -> Value:
+        """An operand as graphs under construction have it: variables for what is iterations ago."""
+        if not isinstance(operand, Use):
+            return operand
+        if operand.distance == 0:
+            return Use(self.at[operand.node], output=operand.output)
+        if operand not in self.carried:
+            self.carried[operand] = variable = ir.Variable(f"n{operand.node}")
+            self.initial[variable] = operand.initial
+            nearer = Use(operand.node, operand.distance - 1, operand.initial, operand.output)
+            if nearer.distance == 0:
+                nearer = Use(operand.node, output=operand.output)
+            self.final[variable] = self._value(nearer)
+        return Before(self.carried[operand])
+
+    def _levels(self) -> list[int]:
+        """How many operations in a row come before each one in its iteration."""
+        found = [0] * len(self.order)
+        for number in self.order:
+            uses = [o.node for o in self.dfg.nodes[number].operands if isinstance(o, Use) and not o.distance]
+            found[number] = 1 + max((found[node] for node in uses), default=-1)
+        return found
+
+    def _tests(self) -> list[tuple[int, Operand]]:
+        """Values that decide something, with their functions: those that are known first come first."""
+        found = dict[Operand, None]()
+        for node in self.dfg.nodes:
+            if node.op == "select" or node.op in GUARDS:
+                found[node.operands[GUARDS.get(node.op, 0)]] = None
+            if self.at[node.id] in self.conditions.logical:
+                found[Use(node.id)] = None
+        tests = [operand for operand in found if not isinstance(operand, Const)]
+        tests.sort(key=self._level)
+        return [(self.function(operand), operand) for operand in tests]
+
+    def _level(self, operand: Operand) -> int:
+        return self.levels[operand.node] if isinstance(operand, Use) and not operand.distance else -1
+
+    # --- Questions
+
+    def function(self, operand: Operand) -> int:
+        """Where an operand is not 0."""
+        return self.conditions.of(self._value(operand))
+
+    def matters(self, number: int) -> int:
+        """Where an effect happens, or the result of another operation is observed."""
+        node = self.dfg.nodes[number]
+        if node.op in GUARDS:
+            return self.function(node.operands[GUARDS[node.op]])
+        return self.observed.of[self.at[number]]
+
+    def seen(self, number: int, but: int) -> int:
+        """Where a result is observed, other than by one operation."""
+        found = FALSE
+        for consumer, position, use in self.dfg.uses():
+            if use.node == number and consumer != but:
+                where = TRUE if use.distance else self.observed.where(self.at[consumer], position)
+                found = self.bdd.either(found, where)
+        return self.conditions.bounded(found, TRUE)
+
+    def exclude(self, a: int, b: int) -> bool:
+        """True if two functions never hold both."""
+        both = self.bdd.both(a, b)
+        return both == FALSE or self.bdd.both(both, self.conditions.relations((a, b))) == FALSE
+
+    def implies(self, a: int, b: int) -> bool:
+        """True if a function holds wherever another does."""
+        return self.exclude(a, self.bdd.opposite(b))
+
+    def telling(self, a: int, b: int) -> Iterator[tuple[Operand, bool]]:
+        """Values that tell which of two functions holds, and whether they are not 0 for the first."""
+        for function, operand in self.tests:
+            if self.exclude(b, function) and self.implies(a, function):
+                yield operand, True
+            elif self.exclude(a, function) and self.implies(b, function):
+                yield operand, False
+
+    def equal(self, function: int) -> Operand | None:
+        """A value that is not 0 exactly where the function holds."""
+        for other, operand in self.tests:
+            if self.implies(function, other) and self.implies(other, function):
+                return operand
+        return None

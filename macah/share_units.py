@@ -1,0 +1,176 @@
+"""One operation for two of which at most one acts in an iteration, where that makes the interval less.
+
+    if (c) a[i] = x; else a[j] = y;      ->      a[c ? i : j] = c ? x : y;
+    z = c ? b[i] : b[j] + 1;             ->      t = b[c ? i : j];  z = c ? t : t + 1;
+    z = c ? x / u : y / v;               ->      z = (c ? x : y) / (c ? u : v);
+
+Where units, ports and streams suffice it would be no gain, as the operation then waits for `c`. So as few as
+make the lower bound of the interval less are joined: then no recurrence has become the longer one. Effects
+that are one need no order, either, which may be what a recurrence waits for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from arch.fabric import Fabric
+from arch.ops import OPS
+from backend.bound import Bounds, minimum_interval
+from backend.dfg import DFG, Node, is_ordered
+from backend.flat import Problem
+from backend.mapping import DoesNotFit
+from macah import ir
+from macah.exclusion import GUARDS, Exclusion
+from macah.join_nodes import joined
+from macah.optional import enabled
+
+MOST_NODES = 2000
+"""Larger graphs are left as they are."""
+
+MOST_PAIRS = 2000
+"""So many pairs of operations are looked at for each that is joined."""
+
+MOST_GRAPHS = 20
+"""So many of them are joined on trial."""
+
+MOST_TESTS = 3
+"""So many values that tell which of two operations acts are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Operations on a stream, on an array, or of some kinds, and room for so many in an interval."""
+
+    room: int
+    stream: int | None = None
+    memory: int | None = None
+    ops: frozenset[str] = frozenset()
+
+    def members(self, dfg: DFG) -> list[int]:
+        return [n.id for n in dfg.nodes if self._has(n)]
+
+    def _has(self, node: Node) -> bool:
+        if self.stream is not None:
+            return node.stream == self.stream
+        return node.memory == self.memory if self.memory is not None else node.op in self.ops
+
+    def excess(self, dfg: DFG) -> int:
+        """How many there are too many."""
+        return len(self.members(dfg)) - self.room
+
+
+def with_shared_units(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
+    """The graph with as few operations joined as make its lower bound less."""
+    if not enabled(kernel, "share_units") or len(dfg.nodes) > MOST_NODES:
+        return dfg
+    try:
+        bound = minimum_interval(dfg, fabric)
+    except DoesNotFit:
+        return dfg
+    best, least, made = dfg, bound.mii, dfg
+    while bound.mii > 1:
+        if bound.recurrence == bound.mii:
+            better = _hurried(made, fabric, bound)
+        else:
+            better = relieved(made, fabric, bound.mii - 1)
+        if better is made:
+            break
+        made, bound = better, minimum_interval(better, fabric)
+        if bound.mii > least:
+            break
+        if bound.mii < least:
+            best, least = made, bound.mii
+    return best
+
+
+def relieved(dfg: DFG, fabric: Fabric, interval: int) -> DFG:
+    """The graph with operations joined until nothing is crowded at an interval, or none are left to join."""
+    for crowd in _crowds(dfg, fabric, interval):
+        while crowd.excess(dfg) > 0:
+            better = next(_relief(dfg, crowd), None)
+            if better is None:
+                break
+            dfg = better
+    return dfg
+
+
+def _relief(dfg: DFG, crowd: Crowd) -> Iterator[DFG]:
+    """The graph with two operations of a crowd joined, or elements of several words."""
+    members = [number for number in crowd.members(dfg) if _joins(dfg.nodes[number])]
+    for made in _joined(dfg, members):
+        if crowd.excess(made) < crowd.excess(dfg):
+            yield made
+
+
+def _hurried(dfg: DFG, fabric: Fabric, bound: Bounds) -> DFG:
+    """The graph with two effects joined that keep an order on the recurrence that binds."""
+    effects = [node.id for node in dfg.nodes if node.op in GUARDS]
+    for made in islice(_joined(dfg, effects, frozenset(bound.cycle)), MOST_GRAPHS):
+        if minimum_interval(made, fabric).mii <= bound.mii:
+            return made
+    return dfg
+
+
+def _joined(dfg: DFG, members: list[int], some: frozenset[int] | None = None) -> Iterator[DFG]:
+    """Graphs in which two operations are one that exclude each other, one of `some` if those are given."""
+    if max(Counter(_kind(dfg.nodes[number]) for number in members).values(), default=0) < 2:
+        return
+    exclusion = Exclusion(dfg)
+    where = {number: exclusion.matters(number) for number in members}
+    pairs = (
+        (a, b)
+        for a, b in combinations(_elements(dfg, members), 2)
+        if _kind(dfg.nodes[a[0]]) == _kind(dfg.nodes[b[0]]) and (some is None or not some.isdisjoint(a + b))
+    )
+    for a, b in islice(pairs, MOST_PAIRS):
+        one, other = where[a[0]], where[b[0]]
+        if exclusion.exclude(one, other):
+            for test, first in islice(exclusion.telling(one, other), MOST_TESTS):
+                made = joined(exclusion, list(zip(a, b, strict=True)), test, first)
+                if is_ordered(made):
+                    yield made
+
+
+def _joins(node: Node) -> bool:
+    return node.op in GUARDS or node.op == "load" or (OPS[node.op].pure and node.op != "select")
+
+
+def _kind(node: Node) -> tuple[str, int | None, int | None]:
+    """Operations of a kind can be one."""
+    return node.op, node.stream, node.memory
+
+
+def _elements(dfg: DFG, members: list[int]) -> list[tuple[int, ...]]:
+    """The operations on each element of a stream; others one by one."""
+    found: list[tuple[int, ...]] = []
+    for number in members:
+        stream = dfg.nodes[number].stream
+        words = 1 if stream is None else len(dfg.streams[stream].words)
+        if words == 1:
+            found.append((number,))
+    many = [s for s, stream in enumerate(dfg.streams) if len(stream.words) > 1]
+    for s in many:
+        own = [node.id for node in dfg.nodes if node.stream == s]
+        words = len(dfg.streams[s].words)
+        if set(own) <= set(members):
+            found += [tuple(own[k : k + words]) for k in range(0, len(own), words)]
+    return found
+
+
+# --- What is crowded
+
+
+def _crowds(dfg: DFG, fabric: Fabric, interval: int) -> Iterator[Crowd]:
+    """Streams, arrays and classes of units, small classes first."""
+    problem = Problem(dfg, fabric)
+    for s in range(len(dfg.streams)):
+        yield Crowd(interval, stream=s)
+    for m in range(len(dfg.memories)):
+        homes = problem.homes[problem.streams + m]
+        yield Crowd(max((len(fabric.memories[b].ports) for b in homes), default=1) * interval, memory=m)
+    for units in sorted(map(frozenset, problem.classes), key=lambda units: (len(units), sorted(units))):
+        ops = frozenset(op for op in OPS if fabric.units_for(op) and units.issuperset(fabric.units_for(op)))
+        yield Crowd(len(units) * interval, ops=ops)
