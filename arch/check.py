@@ -24,6 +24,7 @@ def check_fabric(fabric: Fabric) -> None:
             assert resource.id in owners, f"{resource.name} belongs to no unit"
     _check_memories(fabric)
     _check_wires(fabric)
+    _check_settings(fabric)
     _check_reachability(fabric)
 
 
@@ -79,6 +80,22 @@ def _check_memories(fabric: Fabric) -> None:
     for memory in fabric.memories:
         assert memory.words >= 1 and memory.ports, memory.name
         assert all(fabric.units[port].memory == memory.id for port in memory.ports), memory.name
+
+
+def _check_settings(fabric: Fabric) -> None:
+    """A multiplexer that is configured once has settings with different sources; none holds a word."""
+    for some in fabric.settings:
+        resources = [fabric.resources[setting] for setting in some]
+        name = resources[0].name
+        assert len({(r.kind, r.tile) for r in resources}) == 1, f"settings of {name}"
+        assert resources[0].kind in (Kind.REGISTER, Kind.WIRE), f"{name} is configured once"
+        selected = [frozenset(resource.sources) for resource in resources]
+        assert len(set(selected)) == len(selected), f"two settings of {name} are the same"
+        for sources in selected:
+            groups = {fabric.resources[source].static for source in sources}
+            alone = len(sources) == 1 and None in groups
+            assert sources.isdisjoint(some), f"{name} selects itself"
+            assert alone or sources in [frozenset(fabric.settings[g]) for g in groups if g is not None], name
 
 
 def _check_wires(fabric: Fabric) -> None:

@@ -90,9 +90,12 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
 def _read_links(table: Table, side: int) -> Links:
     """Which tiles are linked, and how: see `layout.Links`. `shared`: all links of a tile are one register.
 
+    `static`: so many of the `words` of each link are configured once, for all slots.
+
     Grids whose shorter side is less than `long_from` have no diagonals and hops.
     """
     words = table.take_int("words", 1, 8, 1)
+    static = table.take_int("static", 0, words, 0)
     steps: dict[str, tuple[int, int]] = {}
     if table.take_bool("neighbours"):
         steps |= _SIDES
@@ -107,13 +110,16 @@ def _read_links(table: Table, side: int) -> Links:
         raise table.error("with 'held' a tile has one output: 'words' must be 1", "words")
     if crossbar and (held or shared):
         raise table.error("'crossbar' excludes 'held' and 'shared'", "crossbar")
+    if static and (held or shared or crossbar):
+        raise table.error("'static' excludes 'held', 'shared' and 'crossbar'", "static")
     table.close()
     if not steps:
         raise table.error("'links' has neither 'neighbours' nor 'diagonals' nor 'hops': tiles are cut off")
-    suffixes = [f"_{k}" if k else "" for k in range(words)]
+    suffixes = [f"_{k}" if k else "" for k in range(words - static)]
+    once = [f"_static{k or ''}" for k in range(static)]
     links = [("out" if shared or held else name, *step) for name, step in steps.items()]
-    found = tuple((name + suffix, down, right) for name, down, right in links for suffix in suffixes)
-    return Links(table, found, wrap, held, crossbar)
+    found = tuple((name + end, down, right) for name, down, right in links for end in (*suffixes, *once))
+    return Links(table, found, wrap, held, crossbar, frozenset(n + end for n, _, _ in links for end in once))
 
 
 def _read_layer(table: Table, shared: bool) -> Layer:

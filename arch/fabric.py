@@ -14,6 +14,9 @@ cycle t can feed, through one register, another one issued in cycle t + 1.
 An operation can also leave its result in a REGISTER: it is there in cycle t + L - 1, whether anything reads
 it or not, and what the register held or would have selected is gone. The cycle of entering it counts in L.
 Operations without a value can have such a result, too: then the register holds nothing.
+
+A multiplexer that is configured once, for all slots, is one resource for each of its *settings*, of which a
+configuration uses one. So whoever shares it over time agrees on the setting.
 """
 
 from __future__ import annotations
@@ -39,13 +42,18 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A routing resource; `sources` are the resources its multiplexer can select, by id."""
+    """A routing resource; `sources` are the resources its multiplexer can select, by id.
+
+    `static` is the number of the multiplexer that is configured once, if this is one of its settings: then
+    `sources` are settings of one other, or a single resource.
+    """
 
     id: int
     name: str
     kind: Kind
     tile: int
     sources: tuple[int, ...]
+    static: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,21 @@ class Fabric:
             for source in resource.sources:
                 out[source].append(resource.id)
         return tuple(tuple(s) for s in out)
+
+    @cached_property
+    def settings(self) -> tuple[tuple[int, ...], ...]:
+        """For each multiplexer that is configured once, its settings."""
+        found: dict[int, list[int]] = {}
+        for resource in self.resources:
+            if resource.static is not None:
+                found.setdefault(resource.static, []).append(resource.id)
+        return tuple(tuple(found[number]) for number in range(len(found)))
+
+    @cached_property
+    def registers(self) -> int:
+        """How many words the fabric can hold."""
+        plain = sum(r.kind is Kind.REGISTER for r in self.resources if r.static is None)
+        return plain + sum(self.resources[some[0]].kind is Kind.REGISTER for some in self.settings)
 
     @cached_property
     def _units_by_op(self) -> dict[str, tuple[int, ...]]:

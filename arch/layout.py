@@ -63,6 +63,9 @@ class Links:
     ended in the cycle before, a register of the tile, or an input. A tile's input from a link is a wire, too,
     that selects the link's word now, or the one that a register took from the link earlier. Operands read
     inputs and registers, registers results. So a word can go through any number of tiles in a cycle.
+
+    The links named in `static` are configured once: each is a register that takes, in every cycle, what the
+    same result or register of the tile shows, or the same link that comes in. It cannot hold a word.
     """
 
     table: Table
@@ -70,6 +73,7 @@ class Links:
     wrap: bool
     held: bool
     crossbar: bool
+    static: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class Layout:
         self.memories: list[MemoryBank] = []
         self.banks = 0
         self.sharing: list[int] = []
+        self.static: dict[int, int] = {}
         self.out: list[int] = []
 
     def build(self, digest: str) -> Fabric:
@@ -114,7 +119,7 @@ class Layout:
         else:
             self._registered_links(registers)
         resources = tuple(
-            Resource(id, name, kind, tile, self.sources.get(id, ()))
+            Resource(id, name, kind, tile, self.sources.get(id, ()), self.static.get(id))
             for id, (name, kind, tile) in enumerate(self.names)
         )
         if self.sharing:
@@ -130,10 +135,14 @@ class Layout:
         """Links that are registers."""
         outgoing: list[list[int]] = [[] for _ in self.tiles]
         incoming: list[list[int]] = [[] for _ in self.tiles]
+        settings = self._settings(registers)
         for tile in self.tiles:
             made = {"out": self.out[tile.id]} if self.d.links.held else {}
             outgoing[tile.id] += made.values()
             for name, there in self._links(tile):
+                if name in self.d.links.static:
+                    incoming[there] += settings[tile.id, name]
+                    continue
                 if name not in made:
                     made[name] = self._add(f"{_prefix(tile)}.{name}", Kind.REGISTER, tile.id)
                     outgoing[tile.id].append(made[name])
@@ -141,6 +150,33 @@ class Layout:
                     incoming[there].append(made[name])
         for tile in self.tiles:
             self._connect(tile.id, registers[tile.id], outgoing[tile.id], incoming[tile.id])
+            once = [found for name, _ in self._links(tile) if (found := settings.get((tile.id, name)))]
+            self._connect_settings(once, [*self._results(tile.id), *registers[tile.id], *incoming[tile.id]])
+
+    def _settings(self, registers: list[list[int]]) -> dict[tuple[int, str], list[int]]:
+        """The settings of links that are configured once, by tile and name; their sources are set later."""
+        arriving = [0] * len(self.tiles)
+        for tile in self.tiles:
+            for _, there in self._links(tile):
+                arriving[there] += 1
+        found: dict[tuple[int, str], list[int]] = {}
+        for tile in self.tiles:
+            count = len(self._results(tile.id)) + len(registers[tile.id]) + arriving[tile.id]
+            for name, _ in self._links(tile):
+                if name in self.d.links.static:
+                    names = [f"{_prefix(tile)}.{name}.{k}" for k in range(count)]
+                    found[tile.id, name] = [self._add(one, Kind.REGISTER, tile.id) for one in names]
+                    self.static |= dict.fromkeys(found[tile.id, name], len(found) - 1)
+        return found
+
+    def _connect_settings(self, links: list[list[int]], sources: list[int]) -> None:
+        """Each setting of some links selects one source, or one link that comes in, in any setting."""
+        choices: dict[int, tuple[int, ...]] = {}
+        for source in sources:
+            key = self.static.get(source, -1 - source)
+            choices[key] = (*choices.get(key, ()), source)
+        for settings in links:
+            self.sources |= dict(zip(settings, choices.values(), strict=True))
 
     def _crossbars(self, registers: list[list[int]]) -> None:
         """Links that are wires, with a wire and a register at their end."""

@@ -65,9 +65,8 @@ class _Writer:
     def select(self, resource: int, slot: int, source: int) -> None:
         """What an operand, register or wire takes; a register from itself: its unit's result."""
         tile = self.fabric.resources[resource].tile
-        self.put(
-            tile, slot, self.rows.rows[tile].selects[resource], self.rows.choices(resource).index(source, 1)
-        )
+        field = self.rows.rows[tile].selects[self.rows.wire(resource)]
+        self.put(tile, slot, field, self.rows.number(resource, source))
 
     def issue(self, unit_id: int, slot: int, issue: Issue) -> None:
         """What a unit starts."""

@@ -21,6 +21,7 @@ def check_mapping(mapping: Mapping) -> None:
     _check_orders(mapping)
     _check_routes(mapping)
     _check_sharing(mapping)
+    _check_settings(mapping)
 
 
 def _require(condition: bool, message: str) -> None:
@@ -174,3 +175,16 @@ def _check_sharing(mapping: Mapping) -> None:
             one = selected.setdefault((resource, cycle % interval), source)
             name = mapping.fabric.resources[resource].name
             _require(one == source, f"{name} selects two sources in slot {cycle % interval}")
+
+
+def _check_settings(mapping: Mapping) -> None:
+    """What is configured once has one setting in all slots."""
+    setting: dict[int, int] = {}
+    resources = mapping.fabric.resources
+    for route in mapping.routes:
+        for step, _ in route.steps:
+            static = resources[step].static
+            if static is not None:
+                one = setting.setdefault(static, step)
+                name = f"{resources[one].name} and {resources[step].name}"
+                _require(one == step, f"{name} are settings of what is configured once")

@@ -53,6 +53,7 @@ class Encoding(Places):
         for value in self._reach:
             self._move(value)
         self._share()
+        self._agree()
 
     def _values(self) -> list[Value]:
         """What has to be somewhere: what is used, and results that go into registers by themselves."""
@@ -214,3 +215,15 @@ class Encoding(Places):
         """In each slot a cell holds no more words than it has members."""
         for (cell, _), literals in self._held.items():
             self.out.at_most(literals, len(self.ground.cells[cell].members))
+
+    def _agree(self) -> None:
+        """Of what is configured once, words are in one setting."""
+        for settings in self.ground.fabric.settings:
+            taken = []
+            for cell in (self.ground.cell_of[setting] for setting in settings):
+                literals = [lit for slot in range(self.interval) for lit in self._held.get((cell, slot), ())]
+                if literals:
+                    taken.append(self.out.fresh())
+                    for literal in literals:
+                        self.out.add(-literal, taken[-1])
+            self.out.at_most(taken, 1)

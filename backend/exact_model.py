@@ -102,7 +102,8 @@ class Ground:
             if r.kind in (Kind.REGISTER, Kind.WIRE):
                 # All of them select themselves and so each other, or none does.
                 key = (r.kind, r.id in r.sources, frozenset(r.sources), frozenset(fabric.sinks[r.id]))
-                moving.setdefault((*key, r.id if r.id in results else -1), []).append(r.id)
+                alone = r.id in results or r.static is not None
+                moving.setdefault((*key, r.id if alone else -1), []).append(r.id)
         found = []
         for members in moving.values():
             one = fabric.resources[members[0]]

@@ -18,8 +18,8 @@ Permutation = tuple[int, ...]
 
 
 def symmetries(ground: Ground) -> list[Permutation]:
-    """Symmetries of a fabric, without the one that moves nothing."""
-    if len(ground.fabric.tiles) > MOST_TILES:
+    """Symmetries of a fabric, without the one that moves nothing; none if some of it is configured once."""
+    if len(ground.fabric.tiles) > MOST_TILES or ground.fabric.settings:
         return []
     found = {_moved(ground, tiles) for tiles in _guesses(ground)}
     same = tuple(range(len(ground.sites)))

@@ -5,11 +5,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from arch.fabric import RESULT_FAR, Fabric, Kind
 
 from .dfg import DFG
 from .reach import between, far_from, far_to, least_to, nearest
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
 
 NEAR = 64
 """How many near units of a class are listed for each unit."""
@@ -53,7 +57,9 @@ class Terrain:
         self.resources = len(resources)
         self.units = len(fabric.units)
         self.delay = ints(r.kind is Kind.REGISTER for r in resources)
-        self.registers = sum(self.delay)
+        self.registers = fabric.registers
+        self.static = ints(-1 if r.static is None else r.static for r in resources)
+        self.settings_at, self.settings = rows(fabric.settings)
         self.operand = ints(r.kind is Kind.OPERAND for r in resources)
         self.sinks_at, self.sinks = rows(fabric.sinks)
         self.sources_at, self.sources = rows([r.sources for r in resources])
@@ -236,7 +242,8 @@ class Board:
     Places of resources are `resource * interval + slot`, of units likewise. `used` and `busy` count what is
     there, `history` and `weary` remember conflicts, `toll` is the price of a resource now. An edge's route is
     `steps[edge * stride ...]`, as layer * resources + resource, of `length[edge]` steps, -1 for none.
-    `grudge` is the price of leaving an edge without route, `present[0]` the price of sharing now.
+    `grudge` is the price of leaving an edge without route, `present[0]` the price of sharing now. Of what is
+    configured once, `times` counts the uses of each setting in all slots, `claims` those of all its settings.
     """
 
     def __init__(
@@ -252,6 +259,9 @@ class Board:
         self.interval, self.layers, self.stride = interval, layers, 2 * layers + 8
         self.unit, self.start, self.home = ints(unit), ints(start), ints(home)
         self.used = ints([0]) * (t.resources * interval)
+        self.ledger: Ledger | None = None
+        self.times = ints([0]) * t.resources
+        self.claims = ints([0]) * (len(t.settings_at) - 1)
         self.toll = array("d", [0.0]) * (t.resources * interval)
         self.history = array("d", [0.0]) * (t.resources * interval)
         self.busy = ints([0]) * (t.units * interval)

@@ -67,6 +67,8 @@ class Flow:
     unit: cython.int[::1]
     start: cython.int[::1]
     used: cython.int[::1]
+    static: cython.int[::1]
+    board: object
     toll: cython.double[::1]
     present: cython.double[::1]
     crossed: cython.int[::1]
@@ -102,21 +104,18 @@ class Flow:
         self.spring, self.far = t.spring, t.far
         self.unit_operands = t.unit_operands
         self.sources_at, self.sources = t.sources_at, t.sources
+        self.static, self.board = t.static, board
         self.unit, self.start = board.unit, board.start
         self.used, self.toll, self.busy, self.present = board.used, board.toll, board.busy, board.present
         self.length, self.steps, self.tree_list = board.length, board.steps, board.tree_list
         size = (board.layers + 1) * t.resources
         self.crossed = array("i", [-1]) * (t.resources * board.interval)
         self.noted = array("i", [0]) * t.resources
-        self.turn = array("i", [0]) * size
         self.cost = array("d", [0.0]) * size
-        self.mark = array("i", [0]) * size
-        self.pred = array("i", [0]) * size
-        self.queued = array("i", [0]) * size
+        self.turn, self.mark, self.pred = (array("i", [0]) * size for _ in range(3))
+        self.queued, self.tree, self.owner = (array("i", [0]) * size for _ in range(3))
         self.here = array("i", [0]) * (t.resources + 1)
         self.later = array("i", [0]) * (t.resources + 1)
-        self.tree = array("i", [0]) * size
-        self.owner = array("i", [0]) * size
         for n in range(self.nodes):
             self.settle(n, 1)
 
@@ -148,6 +147,8 @@ class Flow:
         """Count a word more or less in place k, resource times interval plus slot."""
         self.used[k] += change
         self.toll[k] += change * self.present[0]
+        if self.static[k // self.interval] >= 0:
+            self.board.ledger.want(k // self.interval, change)
 
     @cython.cfunc
     def root(self, e: cython.int) -> cython.int:

@@ -45,6 +45,11 @@ class Ledger:
     start: cython.int[::1]
     used: cython.int[::1]
     busy: cython.int[::1]
+    times: cython.int[::1]
+    claims: cython.int[::1]
+    static: cython.int[::1]
+    settings_at: cython.int[::1]
+    settings: cython.int[::1]
     length: cython.int[::1]
     steps: cython.int[::1]
     toll: cython.double[::1]
@@ -69,6 +74,9 @@ class Ledger:
         self.busy, self.weary, self.present = board.busy, board.weary, board.present
         self.grudge, self.order_grudge = board.grudge, board.order_grudge
         self.length, self.steps = board.length, board.steps
+        self.times, self.claims, self.static = board.times, board.claims, t.static
+        self.settings_at, self.settings = t.settings_at, t.settings
+        board.ledger = self
         self.reprice()
 
     @cython.cfunc
@@ -82,13 +90,33 @@ class Ledger:
         """The cycle in which a node's result is there."""
         return self.start[n] + self.latency[self.code[n] * self.units + self.unit[n]] - 1
 
+    @cython.locals(g=cython.int, i=cython.int, k=cython.int, other=cython.int)
+    def want(self, r: cython.int, change: cython.int) -> None:
+        """Count a word more or less that wants this setting: it makes the others dearer in all slots."""
+        g = self.static[r]
+        self.times[r] += change
+        self.claims[g] += change
+        for i in range(self.settings_at[g], self.settings_at[g + 1]):
+            other = self.settings[i]
+            if other != r:
+                for k in range(other * self.interval, (other + 1) * self.interval):
+                    self.toll[k] += change * self.present[0]
+
     @cython.cfunc
-    @cython.locals(r=cython.int, k=cython.int)
+    def rivals(self, r: cython.int) -> cython.int:
+        """How many words want other settings of what is configured once."""
+        g: cython.int = self.static[r]
+        return self.claims[g] - self.times[r] if g >= 0 else 0
+
+    @cython.cfunc
+    @cython.locals(r=cython.int, k=cython.int, rivals=cython.int)
     def reprice(self) -> cython.void:
         """Compute all tolls anew."""
         for r in range(self.resources):
+            rivals = self.rivals(r)
             for k in range(r * self.interval, (r + 1) * self.interval):
-                self.toll[k] = 0.2 + 0.8 * self.delay[r] + self.history[k] + self.present[0] * self.used[k]
+                self.toll[k] = 0.2 + 0.8 * self.delay[r] + self.history[k]
+                self.toll[k] += self.present[0] * (self.used[k] + rivals)
 
     @cython.locals(k=cython.int, s=cython.int)
     def edge_state(self, e: cython.int) -> int:
@@ -99,6 +127,8 @@ class Ledger:
         for k in range(self.length[e] - 1):
             s = self.steps[e * self.stride + k]
             if self.used[(s % self.resources) * self.interval + self.slot(base + s // self.resources)] > 1:
+                return 1
+            if self.rivals(s % self.resources) > 0:
                 return 1
         return 0
 
@@ -135,9 +165,16 @@ class Ledger:
     def remember(self, growth: cython.double) -> None:
         """End an iteration: what is shared becomes dearer for good, and sharing dearer."""
         k: cython.int
+        r: cython.int
+        rivals: cython.int
         for k in range(self.resources * self.interval):
             if self.used[k] > 1:
                 self.history[k] += 0.4 * (self.used[k] - 1)
+        for r in range(self.resources):
+            rivals = self.rivals(r)
+            if rivals > 0 and self.times[r] > 0:
+                for k in range(r * self.interval, (r + 1) * self.interval):
+                    self.history[k] += 0.4 * min(rivals, 3)
         for k in range(self.units * self.interval):
             if self.busy[k] > 1:
                 self.weary[k] += 0.8 * (self.busy[k] - 1)

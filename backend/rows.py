@@ -65,10 +65,12 @@ class Row:
     """The configuration of a tile in a slot: the bits of its words, and what they mean.
 
     By resource: `constants` are the words of operands, `selects` the fields of operands, registers and wires,
-    and `since` of operands the stage from which on they select anything. `units` is by unit.
+    and `since` of operands the stage from which on they select anything. `units` is by unit. From word `once`
+    on, words are of all slots: they hold what is configured once.
     """
 
     words: tuple[int, ...]
+    once: int
     constants: dict[int, int]
     selects: dict[int, Field]
     since: dict[int, Field]
@@ -112,8 +114,26 @@ class Rows:
 
         The last choice of a register in which operations end is their result: the register stands for it.
         """
-        sources = tuple(s for s in self.fabric.resources[resource].sources if s != resource)
+        static = self.fabric.resources[resource].static
+        if static is not None:
+            first = [self.fabric.resources[setting].sources[0] for setting in self.fabric.settings[static]]
+            return (None, *map(self.wire, first))
+        sources = dict.fromkeys(
+            self.wire(s) for s in self.fabric.resources[resource].sources if s != resource
+        )
         return (None, *sources, *([resource] if resource in self.held else []))
+
+    def wire(self, resource: int) -> int:
+        """The resource that stands for all settings of what is configured once; any other for itself."""
+        static = self.fabric.resources[resource].static
+        return resource if static is None else self.fabric.settings[static][0]
+
+    def number(self, resource: int, source: int) -> int:
+        """The choice of a source."""
+        static = self.fabric.resources[resource].static
+        if static is not None:
+            return 1 + self.fabric.settings[static].index(resource)
+        return self.choices(resource).index(self.wire(source), 1)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -125,7 +145,7 @@ class Rows:
         read = {operand for unit in self.fabric.units for operand in operands(unit)}
         for resource in self.fabric.resources:
             chooses = resource.kind in (Kind.REGISTER, Kind.WIRE) or resource.id in read
-            if chooses:
+            if chooses and self.wire(resource.id) == resource.id:
                 resources[resource.tile].append(resource.id)
         return tuple(self._row(r, u) for r, u in zip(resources, units, strict=True))
 
@@ -141,8 +161,10 @@ class Rows:
             return Field(len(words) - 1, words[-1] - bits, bits)
 
         selects, since = {}, {}
+        static = [resource for resource in resources if self.fabric.resources[resource].static is not None]
         for resource in resources:
-            selects[resource] = take(max(1, (len(self.choices(resource)) - 1).bit_length()))
+            if resource not in static:
+                selects[resource] = take(self._choice_bits(resource))
             if resource in constants:
                 since[resource] = take(STAGE_BITS)
         found = {}
@@ -157,7 +179,15 @@ class Rows:
                 take(take_bits) if bank is not None and take_bits else None,
                 take(INDEX_BITS) if "fail" in unit.latency else None,
             )
-        return Row(tuple(words), constants, selects, since, found)
+        once = len(words)
+        if static:
+            words.append(0)
+        for resource in static:
+            selects[resource] = take(self._choice_bits(resource))
+        return Row(tuple(words), once, constants, selects, since, found)
+
+    def _choice_bits(self, resource: int) -> int:
+        return max(1, (len(self.choices(resource)) - 1).bit_length())
 
     def bank_bits(self, bank: int) -> int:
         """The bits of an address in a memory, which is as large as a power of two."""
@@ -187,6 +217,8 @@ class Rows:
 
     def configuration(self, tile: int, slot: int, word: int) -> int:
         """The address of a word of configuration; the tile after the last is the controller."""
+        if tile < len(self.rows) and word >= self.rows[tile].once:
+            slot = 0
         row = tile << self.slot_bits | slot
         return CONFIGURATION << OFFSET_BITS | row << self.word_bits | word
 

@@ -74,6 +74,8 @@ class _Fabric:
         self.rows, self.top, self.fabric = rows, top, rows.fabric
         outputs: list[list[int]] = [[] for _ in self.fabric.tiles]
         for resource in self.fabric.resources:
+            if rows.wire(resource.id) != resource.id:
+                continue
             if any(self.fabric.resources[sink].tile != resource.tile for sink in self._readers(resource.id)):
                 outputs[resource.tile].append(resource.id)
         self.tiles = [TileText(rows, tile.id, outputs[tile.id]) for tile in self.fabric.tiles]
@@ -84,7 +86,9 @@ class _Fabric:
 
     def _readers(self, resource: int) -> Iterator[int]:
         """What selects a resource in hardware."""
-        for sink in self.fabric.sinks[resource]:
+        static = self.fabric.resources[resource].static
+        settings = (resource,) if static is None else self.fabric.settings[static]
+        for sink in (self.rows.wire(sink) for setting in settings for sink in self.fabric.sinks[setting]):
             if sink in self.rows.rows[self.fabric.resources[sink].tile].selects:
                 yield sink
 

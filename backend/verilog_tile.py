@@ -25,8 +25,9 @@ class TileText:
         self.rows, self.row, self.tile = rows, rows.rows[tile], tile
         self.fabric: Fabric = rows.fabric
         self.outputs = outputs
-        self.own = [resource for resource in self.fabric.resources if resource.tile == tile]
-        read = {s for resource in self.own for s in resource.sources if resource.id in self.row.selects}
+        self.own = [r for r in self.fabric.resources if r.tile == tile and rows.wire(r.id) == r.id]
+        selecting = [resource.id for resource in self.own if resource.id in self.row.selects]
+        read = {source for resource in selecting for source in rows.choices(resource) if source is not None}
         self.inputs = sorted(r for r in read if self.fabric.resources[r].tile != tile)
         names = Names()
         taken = (f"{kind}_{k}" for k in range(len(self.row.words)) for kind in ("word", "row"))
@@ -101,13 +102,17 @@ class TileText:
         """The configuration: a memory for each word of a row."""
         slots = self.fabric.max_interval
         for k, bits in enumerate(self.row.words):
+            if k >= self.row.once:
+                yield f"reg [{bits - 1}:0] word_{k};"
+                continue
             yield f"reg {bit_range(bits)}row_{k} [0:{slots - 1}];"
             yield f"wire [{bits - 1}:0] word_{k} = row_{k}[slot];"
         yield "always @(posedge clk)"
         yield "    if (configure)"
         yield "        case (column)"
         for k, bits in enumerate(self.row.words):
-            yield f"            {literal(k, self.rows.word_bits)}: row_{k}[row] <= word[{bits - 1}:0];"
+            name = f"row_{k}[row]" if k < self.row.once else f"word_{k}"
+            yield f"            {literal(k, self.rows.word_bits)}: {name} <= word[{bits - 1}:0];"
         yield "            default: ;"
         yield "        endcase"
         for unit in self.units:

@@ -45,13 +45,15 @@ class Usage:
 def usage(mapping: Mapping) -> Usage:
     """Counts what a mapping occupies."""
     fabric, placement = mapping.fabric, mapping.placement
-    registers = {r.id for r in fabric.resources if r.kind is Kind.REGISTER}
+    registers = {
+        r.id for r in fabric.resources if r.kind is Kind.REGISTER
+    }  # of settings, one at most is used
     used = {resource for route in mapping.routes for resource, _ in route.steps}
     return Usage(
         units_used=len(set(placement.unit)),
         units=len(fabric.units),
         registers_used=len(used & registers),
-        registers=len(registers),
+        registers=fabric.registers,
         memories_used=len({place.bank for place in placement.memory}),
         memories=len(fabric.memories),
         words_used=sum(memory.words for memory in mapping.dfg.memories),

@@ -23,7 +23,7 @@ from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.search import OutOfTime, Search
 from backend.show import show_mapping
 
-SMALL, LARGE = load_fabric("grid4x4"), load_fabric("grid8x8")
+SMALL, LARGE, MOSAIC = (load_fabric(name) for name in ("grid4x4", "grid8x8", "mosaic:3x3"))
 
 
 def test_the_filter_starts_an_iteration_in_every_cycle() -> None:
@@ -159,7 +159,7 @@ def test_the_text_names_units_slots_and_ways() -> None:
 def uncompiled() -> Iterator[dict[str, ModuleType]]:
     """The back end again, with its hot modules as plain Python."""
     names = ["reach", "flow", "flood", "relocate", "anneal", "flat", "bound", "schedule", "place", "route"]
-    names += ["check", "search", "mapper"]
+    names += ["ledger", "check", "search", "mapper"]
     saved = {f"backend.{n}": sys.modules.pop(f"backend.{n}", None) for n in names}
     kept = {n: getattr(backend, n, None) for n in names}
     fresh: dict[str, ModuleType] = {}
@@ -182,5 +182,5 @@ def uncompiled() -> Iterator[dict[str, ModuleType]]:
 def test_compiled_and_plain_python_agree(uncompiled: dict[str, ModuleType]) -> None:
     assert uncompiled["flow"].__file__.endswith("flow.py")
     options = MapOptions(seed=2, effort=0.2)
-    for dfg in (random_graph(1, 24), fir(4)):
-        assert uncompiled["mapper"].map_kernel(dfg, SMALL, options) == map_kernel(dfg, SMALL, options)
+    for dfg, fabric in ((random_graph(1, 24), SMALL), (fir(4), SMALL), (random_graph(2, 20), MOSAIC)):
+        assert uncompiled["mapper"].map_kernel(dfg, fabric, options) == map_kernel(dfg, fabric, options)
