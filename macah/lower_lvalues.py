@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from pycparser import c_ast
+
 from macah import ir
 from macah.ctypes import (
     BOOL,
@@ -31,6 +33,9 @@ from macah.lower_storage import Lvalue, Reference, Rvalue, Value, integer_type
 from macah.lower_units import UNITS, As, Window
 from macah.program import place_of
 
+_CHANGES = {"increment operand": "increment", "decrement operand": "decrement"}
+"""What is done to an operand, for the message that it is const."""
+
 
 class Lvalues(Pointers):
     """Variables, elements, members, pointers."""
@@ -40,6 +45,9 @@ class Lvalues(Pointers):
         value = self.value(node)
         if isinstance(value, Lvalue):
             return value
+        if isinstance(value, Constant) and value.addressable and isinstance(node, c_ast.ID):
+            message = f"{_CHANGES.get(what, 'assignment')} of read-only variable '{node.name}'"
+            raise MacahError(message, place_of(node), code="read-only")
         message = f"lvalue required{' as ' + what if what else ''}"
         raise MacahError(message, place_of(node), code="not-an-lvalue")
 

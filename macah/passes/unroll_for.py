@@ -88,6 +88,6 @@ class Unroller(Propagator):
         """The error about a condition that is not constant."""
         names = sorted({variable.name for variable in variables_in(condition)})
         what = " and ".join(f"'{name}'" for name in names) or "values"
-        note = Note(f"whether it goes on depends on {what}, not known at compile time")
+        note = Note(f"whether it goes on depends on {what}, not known at compile time", where)
         message = f"the trip count of this {self.what} cannot be computed"
         return MacahError(message, where, (note,), self.hint, code="for-trip-count")

@@ -85,7 +85,7 @@ def test_an_unknown_trip_count_is_an_error_with_its_place():
         unrolled(loop(I, Read(X)))
     (diagnostic,) = caught.value.diagnostics
     assert "trip count" in diagnostic.message and diagnostic.where == Place("f.macah", 3, 1)
-    assert "'x'" in diagnostic.notes[0].message
+    assert "'x'" in diagnostic.notes[0].message and diagnostic.notes[0].where == diagnostic.where
 
 
 def test_a_loop_that_counts_the_wrong_way_is_refused_before_its_body_is_copied(monkeypatch):
