@@ -121,6 +121,10 @@ class Declarations(Analyzer):
         table = self.table_of(reader.items, scope) if const else None
         return Object(node.name, ctype, const, where, node.name, table, origin=origin)
 
+    def literal_type(self, node: Any, scope: Scope) -> CType:
+        ctype, _ = self.read_type(node.type, scope)
+        return InitializerReader(self, scope).read(ctype, node.init)
+
     def table_of(self, items: list[Item], scope: Scope) -> Table | None:
         """The values of a table, if all of its initialisers are constant integers."""
         table: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from typing import Any
 
 from pycparser import c_ast
@@ -46,8 +47,10 @@ class Analyzer(Constants):
                 return literal(node)[0]
             case c_ast.ID(name=name):
                 return self._type_of_name(name, node, scope)
-            case c_ast.Cast(to_type=to_type) | c_ast.CompoundLiteral(type=to_type):
+            case c_ast.Cast(to_type=to_type):
                 return self.read_type(to_type, scope)[0]
+            case c_ast.CompoundLiteral():
+                return self.literal_type(node, scope)
             case c_ast.ArrayRef(name=base):
                 return self._target(self.type_of(base, scope), node)
             case c_ast.StructRef(name=base, type=kind, field=field):
@@ -73,6 +76,10 @@ class Analyzer(Constants):
         raise MacahError(
             "cannot tell the type of this expression", place_of(node), code="unsupported-expression"
         )
+
+    @abstractmethod
+    def literal_type(self, node: Any, scope: Scope) -> CType:
+        """The type of a compound literal; an array may have its length from the initialiser."""
 
     def value_type(self, node: Any, scope: Scope) -> CType:
         """The type of an expression's value: an array is a pointer to its elements."""

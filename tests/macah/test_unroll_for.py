@@ -64,6 +64,15 @@ def test_a_break_with_a_known_condition_ends_the_copies():
     assert text.count("a[") == 2
 
 
+def test_a_break_may_be_the_only_end():
+    out = Label("break")
+    stop = ir.If(Apply("eq", (Read(I), Const(2))), (ir.Leave(out),))
+    step = (Assign(I, Apply("add", (Read(I), Const(1)))),)
+    body = (stop, ir.Store(A, (Read(I),), Const(1)))
+    endless = ir.UnrolledFor((Assign(I, Const(0)),), (), Const(1), body, step)
+    assert unrolled(ir.Block(out, (endless,))).count("a[") == 2
+
+
 def test_branches_on_loop_variables_are_decided():
     choice = ir.If(Read(I), (ir.Store(A, (Const(1),), Const(1)),), (ir.Store(A, (Const(0),), Const(0)),))
     assert [s for s in unrolled(loop(I, Const(2), choice)).splitlines() if s[0] == "a"] == [
