@@ -28,13 +28,10 @@ from macah.lower_arithmetic import apply, constant, convert, index_word
 from macah.lower_base import type_text
 from macah.lower_layout import member_path
 from macah.lower_pointers import Pointers
-from macah.lower_scope import Constant, FunctionName
+from macah.lower_scope import Constant, FunctionName, Object
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value, integer_type
 from macah.lower_units import UNITS, As, Window
 from macah.program import place_of
-
-_CHANGES = {"increment operand": "increment", "decrement operand": "decrement"}
-"""What is done to an operand, for the message that it is const."""
 
 
 class Lvalues(Pointers):
@@ -45,11 +42,18 @@ class Lvalues(Pointers):
         value = self.value(node)
         if isinstance(value, Lvalue):
             return value
-        if isinstance(value, Constant) and value.addressable and isinstance(node, c_ast.ID):
-            message = f"{_CHANGES.get(what, 'assignment')} of read-only variable '{node.name}'"
-            raise MacahError(message, place_of(node), code="read-only")
+        if constant_object := self._constant_object(node):
+            return constant_object
         message = f"lvalue required{' as ' + what if what else ''}"
         raise MacahError(message, place_of(node), code="not-an-lvalue")
+
+    def _constant_object(self, node: Any) -> Lvalue | None:
+        """A const variable whose value is known has an address all the same."""
+        found = self.scope.find(node.name) if isinstance(node, c_ast.ID) else None
+        if not isinstance(found, Constant) or not found.addressable:
+            return None
+        owner = Object(node.name, found.type, True, found.where, table={((), ()): found.value})
+        return Lvalue(owner, found.type, True)
 
     def rvalue(self, node: Any) -> Value:
         return self.load(self.value(node), place_of(node))

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pycparser import c_ast
-
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, Integer
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import binary, constant, convert, truth, unary
 from macah.lower_base import type_text
 from macah.lower_lvalues import Lvalues
-from macah.lower_scope import Constant, Object
 from macah.lower_storage import Lvalue, Reference, Rvalue, Value
 from macah.lower_types import refuse_bit_field
 from macah.program import place_of
@@ -62,7 +59,7 @@ class Operators(Lvalues):
             case "*":
                 return self.dereferenced(node.expr)
             case "&":
-                target = self._constant_object(node.expr) or self.lvalue(node.expr, "unary '&' operand")
+                target = self.lvalue(node.expr, "unary '&' operand")
                 refuse_bit_field(target.type, "take the address of", node)
                 return self.address(target, where)
             case "++" | "--" | "p++" | "p--":
@@ -82,14 +79,6 @@ class Operators(Lvalues):
         raise MacahError(
             f"operator '{node.op}' is not supported in a kernel", where, code="unsupported-expression"
         )
-
-    def _constant_object(self, node: Any) -> Lvalue | None:
-        """A const variable whose value is known has an address all the same."""
-        found = self.scope.find(node.name) if isinstance(node, c_ast.ID) else None
-        if not isinstance(found, Constant) or not found.addressable:
-            return None
-        owner = Object(node.name, found.type, True, found.where, table={((), ()): found.value})
-        return Lvalue(owner, found.type, True)
 
     def _step(self, node: Any, wanted: bool) -> Value:
         """`++` and `--`."""
