@@ -232,6 +232,10 @@ static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
 }
 
 __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel, const struct macah_execution *execution) {
+  if (execution->given_up == 3) {
+    const struct macah_port *port = &kernel->port[execution->closed];
+    macah_die("kernel '%s' sends to '%s' at %s, which has been closed", kernel->name, port->name, port->places);
+  }
   if (execution->given_up == 2) {
     fprintf(stderr, "macah: kernel '%s' has not ended after %llu cycles, of them %llu stalled\n", kernel->name,
             (unsigned long long)(execution->cycles + execution->stalls), (unsigned long long)execution->stalls);

@@ -49,7 +49,8 @@ struct macah_execution {
   uint64_t cycles, stalls;
   uint64_t patience;        /* cycles in which no element moves, after which the simulator gives up; 0: any */
   uint64_t limit;           /* cycles after which it gives up in any case; 0: any */
-  uint64_t given_up;        /* it did, for the first reason (1) or the second (2) */
+  uint64_t given_up;        /* it did, for the first reason (1) or the second (2), or because it was to send (3) */
+  uint64_t closed;          /* to this stream, by its number in the kernel, which has been closed */
   uint64_t asleep, waiting; /* see host.h: macah_entered */
   uint64_t stream[64]; /* offsets in the arena */
   uint64_t profile;    /* of the simulator (profile.h), or 0 */

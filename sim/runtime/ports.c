@@ -156,9 +156,17 @@ static void receive_word(struct port *p) {
   owe(p);
 }
 
+static void give_up(unsigned reason) {
+  execution->given_up = reason;
+  _exit(1);
+}
+
 static void send_word(struct port *p) {
   struct macah_stream *s = p->stream;
-  if (macah_load(&s->closed)) macah_die("send: stream %d of the kernel has been closed", (int)(p - ports));
+  if (macah_load(&s->closed)) {
+    execution->closed = (uint64_t)(p - ports);
+    give_up(3);
+  }
   set_word(p, p->phase, get(p->data));
   int last = p->phase + 1 == p->words;
   if (p->phase == 0 && !last) macah_add(&s->sender.reserved, 1);
@@ -208,8 +216,7 @@ static void keep_patience(int moving) {
   idle = moving || execution->cycles <= 1 ? 0 : idle + 1;
   int over = execution->limit && execution->cycles + execution->stalls > execution->limit;
   if (!over && (!execution->patience || idle < execution->patience)) return;
-  execution->given_up = over ? 2 : 1;
-  _exit(1);
+  give_up(over ? 2 : 1);
 }
 
 int commit(void) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -128,6 +129,13 @@ def test_a_dead_simulator_ends_the_program_with_one_message(stuck: Path) -> None
         _, errors = host.communicate(timeout=60)
         assert host.returncode == 1
         assert errors == "macah: the simulator of kernel 'pass_on' ended unexpectedly\n"
+
+
+def test_a_kernel_that_sends_to_a_closed_stream_ends_the_program(tmp_path: Path) -> None:
+    program = build(HOST.replace("macah_close(in)", "macah_close(out)"), [pass_on()], tmp_path)
+    done = subprocess.run([program, "close"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGABRT
+    assert re.fullmatch(r"macah: kernel 'pass_on' sends to '.*' at .*, which has been closed\n", done.stderr)
 
 
 def test_a_stalled_kernel_takes_no_processor_time(stuck: Path) -> None:
