@@ -32,11 +32,11 @@ MOST_DRAFTS = 12000
 
 DRAFTS = 30000
 MOST_NEW = 1200
-MOST_NEW_EACH = 2
+MOST_NEW_EACH = 8
 """So many ways to make values are looked at for an interval: more in small graphs, where it costs less, and
 some for each node on a cycle."""
 
-SMALL = 64
+SMALL = 128
 """Graphs of so many nodes are searched in a second manner, too."""
 
 MOST_WAYS = 12
@@ -151,6 +151,7 @@ class _Search:
         self.broad = broad
         self.choices, self.drafts = from_dfg(dfg)
         self.times = Times(self.choices, order_arcs(dfg, self.drafts))
+        self.choices.delay_all()
         self.roots = [self.drafts[node] for node in members]
         self.repeated = [self.drafts[node] for node in _after_cycles(dfg)]
         self.more = min(MOST_NEW, DRAFTS // len(dfg.nodes)) + MOST_NEW_EACH * len(self.roots)

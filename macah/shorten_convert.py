@@ -41,7 +41,7 @@ def from_dfg(dfg: DFG) -> tuple[Choices, list[int]]:
         node = dfg.nodes[number]
         operands = tuple(value(operand) for operand in node.operands)
         if OPS[node.op].pure and node.op != "mov":
-            made: Value = graph.pure(node.op, *operands, where=node.where)
+            made: Value = choices.now(node.op, *operands, where=node.where)
         elif node.op == "mov":
             made = operands[0]
         else:

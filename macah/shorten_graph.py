@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from arch.ops import OPS, evaluate
 from backend.dfg import Const, LiveIn, Place, Use
-from macah.graph import WIDTH, Before, Draft, Graph, Value
+from macah.graph import ONE, WIDTH, ZERO, Before, Draft, Graph, Value
 from macah.ir import Variable
 from macah.shorten_inverse import operands_for
 
@@ -63,6 +63,7 @@ class Choices:
         self.ways: dict[int, list[int]] = {}
         # what drafts do, with the classes of their operands
         self.keys: dict[int, tuple[tuple[object, ...], tuple[int, ...]]] = {}
+        self.inverses: dict[Value, Value] = {}
         self.moved: dict[tuple[int, tuple[Start, ...]], tuple[Value, ...] | None] = {}
         self.fixed: set[int] = set()  # drafts with effects or state: they are made in one way only
 
@@ -99,6 +100,13 @@ class Choices:
         use = self.graph.shared(Draft("mov", (value,)))
         self.enter()
         return use.node
+
+    def delay_all(self) -> None:
+        """Find what is an operation on values of the past only, as the past of that operation."""
+        for node, draft in enumerate(self.graph.drafts[:]):
+            if OPS[draft.op].pure and draft.op != "mov":
+                self.equal(node, self.apply(draft.op, *draft.operands, where=draft.where))
+        self.merge_same()
 
     # --- Values
 
@@ -173,6 +181,14 @@ class Choices:
     def is_predicate(self, value: Value) -> bool:
         return self.graph.holds(value)
 
+    def inverse(self, predicate: Value) -> Value | None:
+        """What is 1 just where a predicate is 0; None if the value is no predicate."""
+        if not self.is_predicate(predicate):
+            return None
+        if predicate not in self.inverses:
+            self.inverses[predicate] = self.apply("xor", predicate, ONE)
+        return self.current(self.inverses[predicate])
+
     def delayed(self, value: Value, initials: tuple[Start, ...]) -> Value:
         """A value some iterations ago."""
         if not initials or all(start == value for start in initials):
@@ -205,15 +221,28 @@ class Choices:
                     for value, past in zip(values, pasts, strict=True)
                 ]
                 return self.delayed(self.apply(op, *later, where=where), initials)
-        result = self.graph.pure(op, *values, where=where)
+        result = self.now(op, *values, where=where)
         self.enter()
         return result
 
-    def _begin(self, op: str, values: tuple[Value, ...], pasts: list[Past | None], i: int) -> Const | None:
+    def now(self, op: str, *values: Value, where: Place | None = None) -> Value:
+        """The result of a pure operation in this iteration, folded; but `muladd` is not split again."""
+        constants = [isinstance(value, Const) for value in values]
+        if op == "muladd" and not all(constants) and not {ZERO, ONE} & {*values[:2]}:
+            return self.graph.shared(Draft(op, values, where=where))
+        made = self.graph.pure(op, *values, where=where)
+        if op == "and" and any(map(self.graph.holds, values)):
+            self.graph.mark_predicate(made)
+        return made
+
+    def _begin(self, op: str, values: tuple[Value, ...], pasts: list[Past | None], i: int) -> Start | None:
         """What an operation on values of the past gives in iteration `i`."""
         starts = [
             value if past is None else past.initials[i] for value, past in zip(values, pasts, strict=True)
         ]
+        if op == "select" and isinstance(starts[0], Const):
+            chosen = starts[1 if starts[0].value else 2]
+            return chosen if isinstance(chosen, Start) else None
         numbers = [start.value for start in starts if isinstance(start, Const)]
         return Const(evaluate(op, WIDTH, *numbers)) if len(numbers) == len(starts) else None
 

@@ -15,7 +15,8 @@ from functools import cached_property
 from arch.ops import OPS
 from backend.dfg import Const, Place
 from macah.balance import latency
-from macah.graph import ONE, WIDTH, ZERO, Draft, Value
+from macah.graph import ONE, ZERO, Draft, Value
+from macah.shorten_compare import ORDERS, compare_earlier, compare_extremes, relate
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import neutral
 from macah.shorten_time import Times
@@ -122,11 +123,18 @@ def _late_again(pair: Pair, values: list[Value]) -> bool:
 
 def _given(pair: Pair, value: Value, condition: Value, holds: bool) -> Value:
     """What a value is where the condition holds, or where it does not."""
-    if value == condition and pair.choices.is_predicate(condition):
-        return ONE if holds else ZERO
+    inverse = pair.choices.inverse(condition)
+    if inverse is not None:
+        if value == condition:
+            return ONE if holds else ZERO
+        if value == inverse:
+            return ZERO if holds else ONE
     for op, operands in pair.views(value):
-        if op == "select" and operands[0] == condition:
-            return operands[1 if holds else 2]
+        if op == "select":
+            if operands[0] == condition:
+                return operands[1 if holds else 2]
+            if inverse is not None and operands[0] == inverse:
+                return operands[2 if holds else 1]
     return value
 
 
@@ -206,43 +214,6 @@ def _sum(pair: Pair, last: tuple[int, Value], others: list[tuple[int, Value]]) -
     if sign > 0:
         return pair.make("sub", value, total)
     return pair.make("sub", pair.make("neg", total), value)
-
-
-def compare_earlier(pair: Pair) -> Iterator[Value]:
-    """x + k == n -> x == n - k"""
-    if pair.op not in ("eq", "ne"):
-        return
-    n = pair.other
-    match pair.inner.op, pair.inside:
-        case "add", (a, b):
-            yield pair.make(pair.op, a, pair.make("sub", n, b))
-            yield pair.make(pair.op, b, pair.make("sub", n, a))
-        case "sub", (a, b):
-            yield pair.make(pair.op, a, pair.make("add", n, b))
-            yield pair.make(pair.op, b, pair.make("sub", a, n))
-        case "xor", (a, b):
-            yield pair.make(pair.op, a, pair.make("xor", n, b))
-            yield pair.make(pair.op, b, pair.make("xor", n, a))
-        case (("neg" | "not"), (a,)):
-            yield pair.make(pair.op, a, pair.make(pair.inner.op, n))
-        case "mul", (a, Const(k)) if k & 1:
-            yield pair.make(pair.op, a, pair.make("mul", n, Const(pow(k, -1, 1 << WIDTH))))
-        case "muladd", (a, Const(k), c) if k & 1:
-            rest = pair.make("sub", n, c)
-            yield pair.make(pair.op, a, pair.make("mul", rest, Const(pow(k, -1, 1 << WIDTH))))
-
-
-_ORDERS = {"slt": "s", "sle": "s", "ult": "u", "ule": "u"}
-
-
-def compare_extremes(pair: Pair) -> Iterator[Value]:
-    """max(a, b) < n -> a < n & b < n"""
-    sign = _ORDERS.get(pair.op)
-    if sign is None or pair.inner.op not in (sign + "min", sign + "max"):
-        return
-    both = pair.inner.op.endswith("max") == (pair.at == 0)
-    a, b = (pair.again(pair.with_late(value)) for value in pair.inside)
-    yield pair.make("and" if both else "or", a, b)
 
 
 def distribute(pair: Pair) -> Iterator[Value]:
@@ -351,7 +322,8 @@ _OUTER: tuple[tuple[Rule, frozenset[str]], ...] = (
     (reassociate, ASSOCIATIVE),
     (regroup_sum, _SUMS),
     (compare_earlier, frozenset({"eq", "ne"})),
-    (compare_extremes, frozenset(_ORDERS)),
+    (compare_extremes, frozenset(ORDERS)),
+    (relate, _BITWISE),
     (distribute, _BITWISE | _SHIFTS | _NARROWING | {"not", "mul"}),
     (merge_arms, frozenset({"select"})),
     (merge_product, frozenset({"select"})),

@@ -1,12 +1,14 @@
 """Rewritings of one operation on the result of another: equal for all words."""
 
 import random
+from itertools import product
 
 import pytest
 
-from arch.ops import OPS, evaluate
+from arch.ops import COMPARISONS, OPS, evaluate
 from backend.dfg import Const, LiveIn, Use
-from macah.graph import WIDTH
+from macah.graph import WIDTH, Draft
+from macah.shorten_compare import relate
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import operands_for
 from macah.shorten_rules import RULES, RULES_FOR, Pair
@@ -33,6 +35,7 @@ RELATED = {
         ("eq", "neg"),
     ],
     "compare_extremes": [("slt", "smax"), ("ule", "umin"), ("ult", "umax"), ("sle", "smin")],
+    "relate": [("and", "ule"), ("or", "ult"), ("xor", "ult")],
     "distribute": [
         ("and", "xor"),
         ("shl", "add"),
@@ -134,10 +137,29 @@ def compare(seed, op, inner, rules):
     return count
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", [r for r in RULES if r is not relate], ids=lambda rule: rule.__name__)
 def test_rewritings_are_equal(rule):
     for op, inner in RELATED[rule.__name__]:
         assert sum(compare(seed, op, inner, [rule]) for seed in range(300)), (op, inner)
+
+
+def test_any_two_comparisons_of_the_same_values_are_one():
+    found = 0
+    for op, one, two, turned in product(("and", "or", "xor"), COMPARISONS, COMPARISONS, (False, True)):
+        choices = Choices()
+        a, b = LiveIn(0), LiveIn(1)
+        first = choices.apply(one, a, b)
+        second = choices.apply(two, b, a) if turned else choices.apply(two, a, b)
+        inner = choices.graph.drafts[first.node]
+        draft = Draft(op, (first, second))
+        pair = Pair(choices, draft, draft.operands, 0, inner, inner.operands, Times(choices, {}), ALWAYS_LATE)
+        for new in relate(pair):
+            found += 1
+            assert not isinstance(new, Use) or choices.graph.drafts[new.node].op in COMPARISONS
+            for words in product(NUMBERS, repeat=2):
+                both = [value(choices, term, words) for term in (first, second)]
+                assert value(choices, new, words) == evaluate(op, WIDTH, *both), (op, one, two, turned)
+    assert found == 3 * 2 * (36 - 8)  # all but those of different signs
 
 
 def test_no_rule_is_left_out():

@@ -1,0 +1,37 @@
+"""What loops of the source need from one iteration to the next, once their recurrences are shortened."""
+
+from pathlib import Path
+
+import pytest
+
+from arch.describe import load_fabric
+from backend.bound import minimum_interval
+from macah.lower import lower
+from macah.passes.pipeline import optimize
+from macah.program import read_program
+from macah.todfg import build_dfg
+
+FABRIC = load_fabric("grid8x8")
+HEAD = "int f(unsigned stream in, unsigned stream out, unsigned s, unsigned t, int n, unsigned x) { kernel {"
+
+
+def interval(body: str, tmp_path: Path) -> int:
+    source = tmp_path / "p.macah"
+    source.write_text(f"{HEAD} {body} }} return x; }}\n")
+    program = read_program(source)
+    return minimum_interval(build_dfg(optimize(lower(program, program.kernels[0])), FABRIC), FABRIC).mii
+
+
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        # two rotations, one operation on both, the sum: what is added for a new round is chosen beforehand
+        (
+            "for (int b = 0; b < n; b++) { unsigned e = s; for (int i = 0; i < 9; i++) {"
+            " unsigned y; y <? in; e = (e >> 6 | e << 26) ^ (e >> 11 | e << 21); e += y; } s += e; } x = s;",
+            3,
+        ),
+    ],
+)
+def test_a_recurrence_is_short(body: str, most: int, tmp_path: Path) -> None:
+    assert interval(body, tmp_path) <= most
