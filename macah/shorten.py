@@ -39,6 +39,11 @@ some for each node on a cycle."""
 SMALL = 128
 """Graphs of so many nodes are searched in a second manner, too."""
 
+MOST_TRIES = 20000
+MOST_TRIES_EACH = 40
+"""So often are operations rewritten for an interval, and for each node on a cycle: some graphs get one new
+way at a time, for which all that there are so far are looked at again."""
+
 MOST_WAYS = 12
 """So many are kept for one value."""
 
@@ -156,6 +161,7 @@ class _Search:
         self.repeated = [self.drafts[node] for node in _after_cycles(dfg)]
         self.more = min(MOST_NEW, DRAFTS // len(dfg.nodes)) + MOST_NEW_EACH * len(self.roots)
         self.most = 0  # drafts
+        self.tries = 0  # that are left
         self.offers: dict[int, list[Value]] = {}  # values found for a class, not taken as ways of it yet
         # by way, operand, way of the operand: the rules whose results seemed to be too late
         self.untried: dict[tuple[int, int, int], tuple[Rule, ...]] = {}
@@ -164,6 +170,7 @@ class _Search:
         times = self.times
         times.begin(interval, self.repeated)
         self.most = min(len(self.choices.graph.drafts) + self.more, MOST_DRAFTS)
+        self.tries = MOST_TRIES + MOST_TRIES_EACH * len(self.roots)
         times.order(self.roots)
         idle = 0
         while idle < PATIENCE:
@@ -219,8 +226,9 @@ class _Search:
             if not self.choices.movable(way) or self._late(way):
                 continue
             for at in self.times.late_operands(way):
-                if len(self.choices.graph.drafts) > self.most:
+                if len(self.choices.graph.drafts) > self.most or self.tries == 0:
                     return
+                self.tries -= 1
                 self._rewrite(node, way, at, worse)
 
     def _late(self, way: int) -> bool:

@@ -38,7 +38,7 @@ def test_nothing_is_carried_over(body: str) -> None:
 
 
 def test_what_is_declared_outside_is_carried_over() -> None:
-    body = "} int x; for (int i = 0; i < n; i++) { if (i & 1) x = i; x ^= x >> 1; out <! x;"
+    body = "} int x; for (int i = 0; i < n; i++) { if (i & 1) x = i; x = x * x ^ 5; out <! x;"
     assert graph_interval(body) > 1
 
 

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 from recurrence_graphs import recurrent
+from test_lower import lowered
 
 from backend.dfg import Const, LiveIn, Node, Use, check_dfg
 from backend.run_dfg import run_dfg
 from macah import shorten_time
 from macah.capacity import Capacity
-from macah.shorten import shorten, slow_cycles
+from macah.passes.pipeline import optimize
+from macah.shorten import MOST_TRIES, _Search, shorten, slow_cycles
+from macah.todfg import build_dfg
 
 ANY_NUMBER = Capacity(units=1 << 20)
 
@@ -66,3 +69,12 @@ def test_random_graphs_do_get_shorter():
         slow_cycles(g, 1)[0] - slow_cycles(shorten(g, ANY_NUMBER), 1)[0] for g in map(recurrent, range(20))
     ]
     assert sum(gains) > 10
+
+
+def test_a_search_that_gets_nowhere_ends(monkeypatch):
+    tried = []
+    rewrite = _Search._rewrite
+    monkeypatch.setattr(_Search, "_rewrite", lambda *words: (tried.append(1), rewrite(*words)))
+    body = "int x; for (int i = 0; i < n; i++) { if (i & 1) x = i; x = x * x ^ 5; out <! x; }"
+    build_dfg(optimize(lowered(f"void f(int stream out, int n) {{ kernel {{ {body} }} }}")))
+    assert 1000 < len(tried) < 3 * MOST_TRIES  # it was over 800,000
