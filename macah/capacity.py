@@ -13,7 +13,7 @@ from backend.dfg import DFG
 class Capacity:
     """So many operations, and accesses to one memory; those of `grid8x8` where nothing is known.
 
-    `multiplies`: whatever can add can multiply and add.
+    `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add.
     """
 
     units: int = 64
@@ -37,5 +37,6 @@ def capacity_of(fabric: Fabric | None) -> Capacity:
         return GRID
     ports = max((len(bank.ports) for bank in fabric.memories), default=1)
     adders = fabric.units_for("add")
+    slow = fabric.latency("muladd") > fabric.latency("shl") + fabric.latency("add")
     multiplies = set(adders) <= set(fabric.units_for("muladd"))
-    return Capacity(max(1, len(adders)), ports, multiplies)
+    return Capacity(max(1, len(adders)), ports, multiplies and not slow)
