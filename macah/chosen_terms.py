@@ -25,10 +25,13 @@ from macah.compact import without_nodes
 from macah.graph import WIDTH
 from macah.optional import enabled
 
+MOST_NODES = 4000
+"""Larger graphs are left as they are."""
+
 
 def with_chosen_terms(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
     """The graph with fewer operations, if that makes its lower bound less."""
-    if not enabled(kernel, "chosen_terms") or not fabric.units_for("muladd"):
+    if not enabled(kernel, "chosen_terms") or not fabric.units_for("muladd") or len(dfg.nodes) > MOST_NODES:
         return dfg
     try:
         bound = minimum_interval(dfg, fabric)
