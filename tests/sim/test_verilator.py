@@ -124,6 +124,42 @@ def test_simulators_end_with_their_host_and_hosts_notice_their_end(tmp_path: Pat
         assert host.stderr is not None and "ended unexpectedly" in host.stderr.read()
 
 
+GOES_ON = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int stream said;
+static unsigned state = 1;
+static void *answer(void *unused)
+{
+  kernel {
+    said <! 7;
+    for (int i = 0; i < 2000000000; i++) state ^= state << 1;
+  }
+  return unused;
+}
+int main(void)
+{
+  pthread_t thread;
+  int x;
+  said = pstream_create(int, 64);
+  pthread_create(&thread, NULL, answer, NULL);
+  x <? said;
+  printf("%d\\n", x);
+  exit(0);
+}
+"""
+
+
+def test_what_was_sent_is_seen_while_the_kernel_goes_on(tmp_path: Path) -> None:
+    source, program = tmp_path / "goes_on.macah", tmp_path / "goes_on"
+    source.write_text(GOES_ON)
+    made = macahc("--simulator=verilator", "-w", "-o", program, source)
+    assert made.returncode == 0, made.stderr
+    environment = {**os.environ, "MACAH_TIME": "free"}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+
+
 DEADLOCK = """int main(void)
 {
   int stream in = pstream_create(int, 2), out = pstream_create(int, 2);
