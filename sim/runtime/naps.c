@@ -29,7 +29,7 @@ void begin_naps(int never_for_polls) {
 /* The count that has changed must be visible before it is known who sleeps. */
 static void tell(struct port *p) {
   if (!p->owed) return;
-  publish(p);
+  show_moves();
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   macah_notify(p->stream, p->sends ? &p->stream->readable : &p->stream->writable, p->owed);
   p->owed = 0;
@@ -44,8 +44,8 @@ void tell_all(void) {
 void owe(struct port *p) {
   if (++p->owed * 2 >= p->stream->depth || macah_arena->clock.on)
     tell(p);
-  else if (!cycles_are_short)
-    publish(p);
+  else if (!cycles_are_short || p->words > 1) /* of which a part was promised to others */
+    show_moves();
 }
 
 void note_cycle(int moved, const struct fruitless *found) {

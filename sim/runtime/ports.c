@@ -94,16 +94,22 @@ static int needs_claim(const struct port *p) {
 
 static int keeping; /* locks from one cycle to the next */
 
-void publish(struct port *p) {
-  if (p->held) __atomic_store_n(&end_of(p)->count, p->count, __ATOMIC_RELEASE);
+static struct port *moved[1024]; /* what nobody has seen yet: a port for each element */
+static unsigned moves;
+
+/* In the order in which elements moved, so that who has seen one sees all before it. Counts are ours with the lock. */
+void show_moves(void) {
+  for (unsigned i = 0; i < moves; i++) {
+    struct macah_end *end = end_of(moved[i]);
+    __atomic_store_n(&end->count, end->count + 1, __ATOMIC_RELEASE);
+  }
+  moves = 0;
 }
 
 void let_go(void) {
+  show_moves();
   for (unsigned i = 0; i < port_count; i++) {
-    if (ports[i].held) {
-      publish(&ports[i]);
-      macah_unlock(end_of(&ports[i]));
-    }
+    if (ports[i].held) macah_unlock(end_of(&ports[i]));
     ports[i].held = 0;
   }
   if (keeping) macah_add(&macah_arena->keepers, -1);
@@ -149,11 +155,17 @@ static int claim(void) {
   return 1;
 }
 
+static void step(struct port *p) {
+  p->count++;
+  moved[moves++] = p;
+  owe(p);
+  if (moves == sizeof moved / sizeof *moved) show_moves();
+}
+
 static void receive_word(struct port *p) {
   if (p->phase != 0) return;
   if (p->words > 1) copy(p->element, macah_element(p->stream, p->count), p->size);
-  p->count++;
-  owe(p);
+  step(p);
 }
 
 static void give_up(unsigned reason) {
@@ -174,8 +186,7 @@ static void send_word(struct port *p) {
   if (!last) return;
   if (s->sender.trace) macah_trace(s, p->element, NULL);
   copy(macah_element(s, p->count), p->element, p->size);
-  p->count++;
-  owe(p);
+  step(p);
 }
 
 static void move_words(void) {
@@ -188,7 +199,9 @@ static void move_words(void) {
         receive_word(p);
       if (++p->phase == p->words) p->phase = 0;
     }
-    if (p->closing) macah_shut(p->stream); /* which wakes all */
+    if (!p->closing) continue;
+    show_moves(); /* as nothing is received behind the end */
+    macah_shut(p->stream); /* which wakes all */
   }
 }
 

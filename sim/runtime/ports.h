@@ -66,8 +66,8 @@ void show_ports(void);
 int commit(void);
 /* Locks are kept from one cycle to the next; others get them now. */
 void let_go(void);
-/* Shows the other end what has moved. */
-void publish(struct port *);
+/* Shows the other ends what has moved. */
+void show_moves(void);
 
 /* naps.c: sleeping, and waking who sleeps at the other ends. */
 void begin_naps(int never_for_polls);

@@ -127,12 +127,14 @@ def test_simulators_end_with_their_host_and_hosts_notice_their_end(tmp_path: Pat
 GOES_ON = """#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-static int stream said;
+static int stream said, last;
 static unsigned state = 1;
 static void *answer(void *unused)
 {
   kernel {
     said <! 7;
+    last <! 8;
+    pstream_close(last);
     for (int i = 0; i < 2000000000; i++) state ^= state << 1;
   }
   return unused;
@@ -140,11 +142,14 @@ static void *answer(void *unused)
 int main(void)
 {
   pthread_t thread;
-  int x;
+  int x, y = 0;
   said = pstream_create(int, 64);
+  last = pstream_create(int, 64);
   pthread_create(&thread, NULL, answer, NULL);
+  while (pstream_empty(last) && !pstream_ended(last)) continue;
+  y <? last;
   x <? said;
-  printf("%d\\n", x);
+  printf("%d %d\\n", x, y);
   exit(0);
 }
 """
@@ -157,7 +162,7 @@ def test_what_was_sent_is_seen_while_the_kernel_goes_on(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     environment = {**os.environ, "MACAH_TIME": "free"}
     done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=30)
-    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "7 8\n"), done.stderr
 
 
 DEADLOCK = """int main(void)
