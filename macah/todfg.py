@@ -158,14 +158,14 @@ class _Builder:
         return Before(variable) if variable in self.changing else self.before_loop(variable)
 
     def value(self, expr: Expr) -> Value:
-        done: dict[int, Value] = {}
+        return self._value(expr, {})
 
-        def visit(inner: Expr) -> Value:
-            if id(inner) not in done:
-                done[id(inner)] = self._evaluate(inner, [visit(arg) for arg in children(inner)])
-            return done[id(inner)]
-
-        return visit(expr)
+    def _value(self, expr: Expr, done: dict[int, Value]) -> Value:
+        found = done.get(id(expr))
+        if found is None:
+            operands = [self._value(arg, done) for arg in children(expr)]
+            done[id(expr)] = found = self._evaluate(expr, operands)
+        return found
 
     def _evaluate(self, expr: Expr, args: list[Value]) -> Value:
         match expr:

@@ -77,27 +77,27 @@ def loads_in(expr: Expr) -> list[Load]:
 
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`change` applied to every subexpression, inner ones first; shared ones are visited once."""
-    if isinstance(expr, LEAVES):
-        return change(expr)
-    done: dict[int, Expr] = {}
+    return change(expr) if isinstance(expr, LEAVES) else _mapped(expr, change, {})
 
-    def visit(old: Expr) -> Expr:
-        found = done.get(id(old))
-        if found is not None:
-            return found
-        new: Expr = old
-        if isinstance(old, Apply):
-            inner = tuple([visit(arg) for arg in old.args])
-            if not all(map(is_, inner, old.args)):
-                new = Apply(old.op, inner, old.bits)
-        elif isinstance(old, Load):
-            inner = tuple([visit(arg) for arg in old.index])
-            if not all(map(is_, inner, old.index)):
-                new = Load(old.array, inner, old.site, old.settled)
-        done[id(old)] = result = change(new)
-        return result
 
-    return visit(expr)
+def _mapped(old: Expr, change: Callable[[Expr], Expr], done: dict[int, Expr]) -> Expr:
+    """`map_expr` for a part; a closure would be garbage that only the collector finds."""
+    if isinstance(old, LEAVES):
+        return change(old)
+    found = done.get(id(old))
+    if found is not None:
+        return found
+    new = old
+    if isinstance(old, Apply):
+        inner = tuple([_mapped(arg, change, done) for arg in old.args])
+        if not all(map(is_, inner, old.args)):
+            new = Apply(old.op, inner, old.bits)
+    else:
+        inner = tuple([_mapped(arg, change, done) for arg in old.index])
+        if not all(map(is_, inner, old.index)):
+            new = Load(old.array, inner, old.site, old.settled)
+    done[id(old)] = result = change(new)
+    return result
 
 
 # --- Statements
