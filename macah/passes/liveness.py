@@ -70,11 +70,11 @@ def apart(stmt: Stmt, live: set[Variable]) -> set[Variable]:
     It takes all if that is less work.
     """
     touched = set[Variable]()
-    for inner in statements((stmt,)):
+    for count, inner in enumerate(statements((stmt,))):
         touched.update(targets(inner))
         for expr in operands(inner):
             touched.update(variables_in(expr))
-        if len(touched) > len(live) or isinstance(inner, ir.Leave):
+        if count > len(live) or isinstance(inner, ir.Leave):
             touched = set(live)
             break
     touched &= live
