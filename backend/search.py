@@ -21,14 +21,25 @@ from .route import LONG, route
 from .schedule import earliest_starts, modulo_schedule
 from .solved import QUESTIONS, small, solved
 
-ATTEMPTS = 3
+ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
 
-PLACING, ROUTING = (1, 3, 6, 4), (1, 2, 2, 4)
-"""How much each attempt, in turn, does of placing and of routing."""
+RECIPES = ((1, 1, 1), (0, 1, 1), (2, 3, 2), (0, 1, 2), (1, 1, 1), (1, 6, 2), (0, 1, 1), (2, 4, 4))
+"""Of each attempt, in turn: how much longer delays are in the schedule that it begins with, and how much it
+does of placing and of routing."""
 
-MORE, NEARLY = 5, 3
-"""More attempts, at effort 1, when an attempt has left no more than so many conflicts."""
+DEAR = ((1, 1, 1), (2, 3, 2))
+"""The same where an attempt takes seconds."""
+
+FIRST = 2
+"""So many attempts are made before an interval is given up: a tight schedule may do where a loose one fails;
+for graphs of more than MANY nodes one."""
+
+MORE, LIKELY = 6, 8
+"""More attempts, at effort 1, while the best has left no more than so many conflicts."""
+
+NEARLY = 3
+"""On the way up, an interval gets more attempts only if the last left no more than so many conflicts."""
 
 PATIENT_STEPS = 4
 """So many intervals above the bound are tried one by one; then steps grow."""
@@ -60,6 +71,9 @@ registers, no interval helps."""
 
 SHOWN = 12
 """So many of the longest-living values are named."""
+
+STARVED = 1 << 30
+"""What an attempt comes to whose values need too many registers."""
 
 SCARCE = 0.6
 """The part of the registers that values may need until schedules have to be gentle."""
@@ -196,19 +210,24 @@ class Search:
         self.hungry = False
         short = interval <= SHORT
         attempts = max(1, round(self._attempts(short) * effort))
+        first = min(FIRST, attempts) if self.problem.nodes <= MANY else 1
         while not trials.closed and trials.made < attempts:
             trials.made += 1
             result = self._attempt(interval, trials.made - 1)
             if isinstance(result, Mapping):
                 self.best = result
                 return
-            if trials.made == 1 and (self._refuted(interval) or self._solved(interval)):
+            if trials.made == 1 and self._refuted(interval):
+                break
+            if trials.made == first and self._solved(interval):
                 break
             trials.fewest = min(trials.fewest, result)
-            rounds = trials.made // len(PLACING)
+            if trials.made < first and result < STARVED:
+                continue
+            rounds = trials.made // len(RECIPES)
             hopeless = HOPELESS + self.problem.nodes // 10
-            enough = trials.made >= round(ATTEMPTS * effort) and result > NEARLY
-            if result > 4 * hopeless or (not short and (enough or result > hopeless)):
+            enough = trials.made >= round(ATTEMPTS * effort) and trials.fewest > LIKELY
+            if result > 4 * hopeless or (not short and (enough or trials.fewest > hopeless)):
                 trials.closed = True
             if short and trials.fewest * rounds > CLOSE * max(1.0, effort):
                 trials.closed = True
@@ -253,15 +272,16 @@ class Search:
             if self.clock.tick():
                 self.report(f"{name}: {'placing' if conflicts < 0 else f'{conflicts} conflicts left'}")
 
-        schedule = self._schedule(interval, 1 + attempt % 2)
+        recipes = RECIPES if problem.nodes <= MANY else DEAR
+        stretch, placing, routing = recipes[attempt % len(recipes)]
+        schedule = self._schedule(interval, stretch)
         seed = options.seed * 1000003 + interval * 101 + attempt
-        again = attempt % len(PLACING)
-        effort = options.effort * PLACING[again] / (2 if problem.nodes > HUGE else 1)
+        effort = options.effort * placing / (2 if problem.nodes > HUGE else 1)
         placement = place(problem, schedule, seed, effort, HOT if interval <= SHORT else WARM, pulse)
         if self._hopeless(placement):
             self.report(f"{name}: values need too many registers")
-            return 1 << 30
-        result = route(problem, placement, seed, options.effort * ROUTING[again], pulse)
+            return STARVED
+        result = route(problem, placement, seed, options.effort * routing, pulse)
         if isinstance(result, Mapping):
             self.report(f"{name}: mapped")
             return result
