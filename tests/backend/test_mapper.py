@@ -20,7 +20,7 @@ from backend.check import check_mapping
 from backend.dfg import DFG, Const, Use
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
-from backend.search import OutOfTime, Search
+from backend.search import FIRST, OutOfTime, Search
 from backend.show import show_mapping
 
 SMALL, LARGE, MOSAIC = (load_fabric(name) for name in ("grid4x4", "grid8x8", "mosaic:3x3"))
@@ -108,7 +108,7 @@ def test_who_cannot_wait_gets_the_best_mapping_so_far(
         if interval > self.bounds.mii:
             return attempt(self, interval, number)
         at_bound.append(number)
-        if len(at_bound) > 1:
+        if len(at_bound) > FIRST:
             raise ending
         return 4
 
