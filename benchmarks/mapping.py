@@ -3,13 +3,14 @@
 
     .venv/bin/python benchmarks/mapping.py [--set NAME ...] [--only TEXT] [--seeds N] [--prove] [--effort E]
 
-The sets: `kernels`, small graphs with which mapping is usually shown; `layered`, random graphs from 200 to
-1600 operations that fill arrays; `mixed`, such graphs with multiplications and accesses to memory, with edges
-that reach far, and where nearly every unit is busy in every cycle; `random`, random kernels with memories,
-streams and recurrences; `large`,
-3200 and 6400 operations; `satmapit`, the seven graphs of SAT-MapIt's comparison on 2x2 to 5x5; `morpher`,
-Morpher's graphs on its HyCUBE; `published`, all graphs of ../shared/data/dfgs on 4x4 (these three only when
-that folder is there).
+The sets: `kernels`, small graphs with which mapping is usually shown; `sources`, what the compiler makes of
+some of benchmarks/kernels, without copies of loops; `layered`, random graphs from 200 to 1600 operations that
+fill arrays; `mixed`, such graphs with multiplications and accesses to memory, with edges that reach far, and
+where nearly every unit is busy in every cycle; `random`, random kernels with memories, streams and
+recurrences; `large`, 3200 and 6400 operations; `growth`, 400 to 6400 operations on one array, to see how
+seconds grow; `satmapit`, the seven graphs of SAT-MapIt's comparison on 2x2 to 5x5; `morpher`, Morpher's
+graphs on its HyCUBE, beside what Morpher itself takes, where that is known; `published`, all graphs of
+../shared/data/dfgs on 4x4 (these three only when that folder is there).
 
 Seconds are of processor time, in a process of its own for each row, from the graph to the checked mapping,
 with what is computed once for a fabric; megabytes are the peak of that process. `proof`: `bound` means that
@@ -46,6 +47,20 @@ from backend.mapping import EFFORTS, DoesNotFit, MapOptions  # noqa: E402
 
 PUBLISHED = ROOT.parent / "shared" / "data" / "dfgs"
 
+KERNELS = ("fir16", "matmul32", "sad16", "dct8", "crc_bits", "sha256", "smith_waterman", "fft")
+
+MORPHER: dict[str, tuple[int, float]] = {
+    "16bit_manual_xmls_and_arch_arr_array_add_LN1_PartPred_DFG": (4, 1.4),
+    "polybench_2mm": (4, 1.4),
+    "polybench_atax": (4, 1.4),
+    "polybench_bicg": (4, 1.4),
+    "polybench_2mm_unroll4": (6, 169),
+    "polybench_atax_unroll4": (7, 104),
+    "polybench_bicg_unroll3": (0, 50),
+}
+"""Morpher's interval (0: none found) and the fewest seconds that it takes, on its own graphs and its HyCUBE
+(../shared/design/MAPPER.md)."""
+
 WIDTHS = (28, 5, 12, 5, 4, 10, 7, 6)
 
 
@@ -74,7 +89,14 @@ class Row:
 
     def __str__(self) -> str:
         cells = (self.name, self.ops, self.fabric, self.mii, self.ii or "-", self.proof)
-        return _line(*cells, f"{self.seconds:.2f}", self.megabytes, self.cause)
+        return _line(*cells, f"{self.seconds:.2f}", self.megabytes, self.cause + self._beside())
+
+    def _beside(self) -> str:
+        """What Morpher takes for this graph, on its array."""
+        interval, seconds = MORPHER.get(self.name.removeprefix("morpher_"), (0, 0.0))
+        if not seconds or not self.fabric.startswith("hycube"):
+            return ""
+        return f"; Morpher: {interval or 'none'} in {seconds:g} s, {seconds / self.seconds:.0f} times ours"
 
 
 @dataclass
@@ -106,6 +128,25 @@ def _made(dfg: DFG, *fabrics: str) -> list[Case]:
 def _kernels() -> list[Case]:
     made = (graphs.fir(), graphs.matmul(), graphs.sad())
     return [case for dfg in made for case in _made(dfg, "grid4x4", "grid8x8")]
+
+
+def _sources() -> list[Case]:
+    return [_compiled(name, fabric) for name in KERNELS for fabric in ("grid4x4", "grid8x8")]
+
+
+def _compiled(name: str, fabric: str) -> Case:
+    def graph(_: Fabric) -> DFG:
+        from macah.compile import fronts
+        from macah.options import Options
+        from macah.program import read_program
+        from macah.stages import Stages
+
+        source = ROOT / "benchmarks" / "kernels" / f"{name}.macah"
+        return fronts(read_program(source), {}, Options(source, arch=fabric, unroll=("none",)), Stages())[
+            0
+        ].dfg
+
+    return Case(fabric, graph, name)
 
 
 def _layered() -> list[Case]:
@@ -143,6 +184,14 @@ def _large() -> list[Case]:
     ]
 
 
+def _growth() -> list[Case]:
+    return [
+        case
+        for count in (400, 800, 1600, 3200, 6400)
+        for case in _made(graphs.layered(count, 1), "grid32x32")
+    ]
+
+
 def _read(path: Path, fabric: str) -> Case:
     graph = read_json(path.read_text(), path.name, path.stem)
     return Case(fabric, lambda there: to_dfg(graph, there), path.stem)
@@ -165,10 +214,12 @@ def _published() -> list[Case]:
 
 SETS = {
     "kernels": _kernels,
+    "sources": _sources,
     "layered": _layered,
     "mixed": _mixed,
     "random": _random,
     "large": _large,
+    "growth": _growth,
     "satmapit": _satmapit,
     "morpher": _morpher,
     "published": _published,
@@ -179,7 +230,9 @@ def measure(case: Case, options: MapOptions, prove: bool) -> Row:
     """Maps a case in this process."""
     begun = time.process_time()
     fabric = load_fabric(case.fabric)
+    loaded = time.process_time()
     dfg = case.graph(fabric)
+    begun += time.process_time() - loaded
     bounds, ii, proof = None, 0, ""
     try:
         bounds = minimum_interval(dfg, fabric)
