@@ -106,6 +106,9 @@ void begin_execution(void) {
     p->stream = (struct macah_stream *)((char *)macah_arena + execution->stream[i]);
     p->phase = p->owed = 0;
     p->known = 0;
+    p->both = 0;
+    for (unsigned k = 0; k < i; k++)
+      if (ports[k].stream == p->stream) p->both = ports[k].both = 1;
     check_port(i);
   }
 }

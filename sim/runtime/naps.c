@@ -44,7 +44,7 @@ void tell_all(void) {
 void owe(struct port *p) {
   if (++p->owed * 2 >= p->stream->depth || macah_arena->clock.on)
     tell(p);
-  else if (!cycles_are_short || p->words > 1) /* of which a part was promised to others */
+  else if (!cycles_are_short || p->both || p->words > 1) /* of which a part was promised to others */
     show_moves();
 }
 

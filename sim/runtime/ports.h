@@ -22,6 +22,7 @@ struct port {
   int shown_open;
   int shown_ended;
   unsigned patience; /* if not 0: cycles until nothing moves but what waits for this port */
+  int both;      /* the kernel has both ends of the stream */
   int moves;     /* a word moves at the coming edge */
   unsigned owed; /* elements moved that the other end does not know of, which then is locked */
 };

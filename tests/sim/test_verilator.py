@@ -165,6 +165,19 @@ def test_what_was_sent_is_seen_while_the_kernel_goes_on(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "7 8\n"), done.stderr
 
 
+@pytest.mark.parametrize("name", ["merges", "own_streams"])
+def test_results_are_the_same_when_time_is_free(name: str, tmp_path: Path) -> None:
+    program = tmp_path / name
+    made = macahc("--simulator=verilator", "-w", "-o", program, PROGRAMS[0].parent / f"{name}.macah")
+    assert made.returncode == 0, made.stderr
+    said = []
+    for time in ("lockstep", *["free"] * 10):
+        environment = {**os.environ, "MACAH_TIME": time}
+        done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
+        said.append((done.returncode, done.stdout))
+    assert said == said[:1] * 11
+
+
 DEADLOCK = """int main(void)
 {
   int stream in = pstream_create(int, 2), out = pstream_create(int, 2);
