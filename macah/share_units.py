@@ -12,7 +12,7 @@ that are one need no order, either, which may be what a recurrence waits for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -38,6 +38,9 @@ MOST_GRAPHS = 20
 
 MOST_TESTS = 3
 """So many values that tell which of two operations acts are tried."""
+
+
+Element = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,11 @@ def relieved(dfg: DFG, fabric: Fabric, interval: int) -> DFG:
 def _relief(dfg: DFG, crowd: Crowd) -> Iterator[DFG]:
     """The graph with two operations of a crowd joined, or elements of several words."""
     members = [number for number in crowd.members(dfg) if _joins(dfg.nodes[number])]
-    for made in _joined(dfg, members):
+
+    def pays(a: Element, b: Element) -> bool:
+        return "select" not in crowd.ops or _alike(dfg.nodes[a[0]], dfg.nodes[b[0]])
+
+    for made in _joined(dfg, members, pays):
         if crowd.excess(made) < crowd.excess(dfg):
             yield made
 
@@ -108,14 +115,15 @@ def _relief(dfg: DFG, crowd: Crowd) -> Iterator[DFG]:
 def _hurried(dfg: DFG, fabric: Fabric, bound: Bounds) -> DFG:
     """The graph with two effects joined that keep an order on the recurrence that binds."""
     effects = [node.id for node in dfg.nodes if node.op in GUARDS]
-    for made in islice(_joined(dfg, effects, frozenset(bound.cycle)), MOST_GRAPHS):
+    critical = frozenset(bound.cycle)
+    for made in islice(_joined(dfg, effects, lambda a, b: not critical.isdisjoint(a + b)), MOST_GRAPHS):
         if minimum_interval(made, fabric).mii <= bound.mii:
             return made
     return dfg
 
 
-def _joined(dfg: DFG, members: list[int], some: frozenset[int] | None = None) -> Iterator[DFG]:
-    """Graphs in which two operations are one that exclude each other, one of `some` if those are given."""
+def _joined(dfg: DFG, members: list[int], pays: Callable[[Element, Element], bool]) -> Iterator[DFG]:
+    """Graphs in which two operations are one that exclude each other, of those for which that may pay."""
     if max(Counter(_kind(dfg.nodes[number]) for number in members).values(), default=0) < 2:
         return
     exclusion = Exclusion(dfg)
@@ -123,7 +131,7 @@ def _joined(dfg: DFG, members: list[int], some: frozenset[int] | None = None) ->
     pairs = (
         (a, b)
         for a, b in combinations(_elements(dfg, members), 2)
-        if _kind(dfg.nodes[a[0]]) == _kind(dfg.nodes[b[0]]) and (some is None or not some.isdisjoint(a + b))
+        if _kind(dfg.nodes[a[0]]) == _kind(dfg.nodes[b[0]]) and pays(a, b)
     )
     for a, b in islice(pairs, MOST_PAIRS):
         one, other = where[a[0]], where[b[0]]
@@ -143,9 +151,14 @@ def _kind(node: Node) -> tuple[str, int | None, int | None]:
     return node.op, node.stream, node.memory
 
 
-def _elements(dfg: DFG, members: list[int]) -> list[tuple[int, ...]]:
+def _alike(one: Node, other: Node) -> bool:
+    """True of pure operations if no more than one operand would have to be chosen."""
+    return not OPS[one.op].pure or len({*one.operands} & {*other.operands}) >= OPS[one.op].arity - 1
+
+
+def _elements(dfg: DFG, members: list[int]) -> list[Element]:
     """The operations on each element of a stream; others one by one."""
-    found: list[tuple[int, ...]] = []
+    found: list[Element] = []
     for number in members:
         stream = dfg.nodes[number].stream
         words = 1 if stream is None else len(dfg.streams[stream].words)
