@@ -13,6 +13,7 @@ from pathlib import Path
 from plain_c import plain_c
 from stage_runner import Differs, Execution, check_graph, check_ir, executions, recorder
 
+from arch.describe import load_fabric
 from arch.fabric import Fabric
 from backend.dfg import DFG
 from backend.mapper import map_kernel
@@ -30,6 +31,11 @@ from macah.todfg import build_dfg
 from macah.translate import to_c
 from macah.unrolling import loops_of
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES
+
+NARROW = load_fabric("mesh:3x3")
+"""An array on which units and ports bind, so that operations share them."""
+MOST_NODES = 200
+"""Graphs of up to so many operations are made for it, too."""
 
 GCC = ("gcc", "-w", "-O0", "-std=gnu11", "-fwrapv")
 SANITIZE = ("-fsanitize=undefined,address", "-fno-sanitize=shift,alignment", "-fno-sanitize-recover=all")
@@ -90,6 +96,9 @@ def _stages(
     dfg = build_dfg(kernel)
     yield f"{name} graph", partial(check_graph, kernel, dfg)
     yield f"{name} graph out of order", partial(_check_shuffled, kernel, dfg)
+    if len(dfg.nodes) <= MOST_NODES and (shared := build_dfg(kernel, NARROW)) != dfg:
+        yield f"{name} graph for few units", partial(check_graph, kernel, shared)
+        yield f"{name} graph for few units out of order", partial(_check_shuffled, kernel, shared)
     if fabric is not None:
         for window in (1, 2 + len(dfg.nodes) % 7):
             circuit = emit_dataflow(dfg, fabric.latency, window)
