@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from arch.ops import COMPARISONS, OPS
 
 from .dfg import DFG, Const, Node, Operand, Use
@@ -19,7 +21,7 @@ def predicates(dfg: DFG) -> frozenset[Value]:
     What is read in place of a value before the first iteration shares its bits, so it must be 0 or 1 too.
     """
     found = {(node.id, output) for node in dfg.nodes for output in range(OPS[node.op].outputs)}
-    found -= {(u.node, u.output) for _, _, u in dfg.uses() if u.distance and not _narrow(u.initial, found)}
+    found -= {(u.node, u.output) for _, _, u in dfg.uses() if u.distance and not narrow(u.initial, found)}
     while wrong := {value for value in found if not _holds(dfg.nodes[value[0]], value[1], found)}:
         found -= wrong
     return frozenset(found)
@@ -27,20 +29,21 @@ def predicates(dfg: DFG) -> frozenset[Value]:
 
 def _holds(node: Node, output: int, found: set[Value]) -> bool:
     """Whether this output is 0 or 1 if the values in `found` are."""
-    narrow = [_narrow(operand, found) for operand in node.operands]
+    bits = [narrow(operand, found) for operand in node.operands]
     if node.op in _ALWAYS or (output == 1 and node.op in ("try_recv", "await")):
         return True
     if node.op in _IF_ALL:
-        return all(narrow)
+        return all(bits)
     if node.op == "select":
-        return all(narrow[1:])
-    return node.op == "and" and any(narrow)
+        return all(bits[1:])
+    return node.op == "and" and any(bits)
 
 
-def _narrow(operand: Operand, found: set[Value]) -> bool:
+def narrow(operand: Operand, found: Set[Value]) -> bool:
+    """Whether an operand is 0 or 1 if the values in `found` are."""
     match operand:
         case Const(value):
             return value in (0, 1)
         case Use(node, distance, initial, output):
-            return (node, output) in found and (distance == 0 or _narrow(initial, found))
+            return (node, output) in found and (distance == 0 or narrow(initial, found))
     return False

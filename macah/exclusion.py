@@ -7,9 +7,11 @@ z = c ? b[i] : b[j] + 1;             so do the loads, as only one of them matter
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from arch.ops import OPS
 from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use, evaluation_order
+from backend.predicates import narrow, predicates
 from macah import ir
 from macah.atoms import Conditions
 from macah.bdd import FALSE, TRUE
@@ -28,13 +30,19 @@ class Exclusion:
     def __init__(self, dfg: DFG) -> None:
         self.dfg = dfg
         self.order = evaluation_order(dfg)
-        self.at = {node: place for place, node in enumerate(self.order)}
+        self.at: dict[int, int] = {}
+        self.predicates = predicates(dfg)
         self.initial: dict[ir.Variable, Const | LiveIn] = {}
         self.final: dict[ir.Variable, Value] = {}
         self.carried: dict[Use, ir.Variable] = {}
         graph = Graph()
         for number in self.order:
-            graph.add(self._draft(dfg.nodes[number]))
+            draft = self._draft(graph, dfg.nodes[number])
+            lowest = draft.op == "and" and Const(1) in draft.operands
+            self.at[number] = graph.shared(draft).node if lowest else graph.add(draft)
+        for use, variable in self.carried.items():
+            if use.distance == 1:
+                self.final[variable] = Use(self.at[use.node], output=use.output)
         loop = Loop(graph, self.initial, self.final, ir.Variable("alive"))
         self.conditions = Conditions(Widths(loop, {}))
         self.bdd = self.conditions.bdd
@@ -42,9 +50,15 @@ class Exclusion:
         self.levels = self._levels()
         self.tests = self._tests()
 
-    def _draft(self, node: Node) -> Draft:
+    def _draft(self, graph: Graph, node: Node) -> Draft:
         effect = not OPS[node.op].pure and node.op != "load"
         operands = tuple(map(self._value, node.operands))
+        if node.op == "and" and (node.id, 0) in self.predicates and Const(1) not in operands:
+            # Of words only one bit matters, which is the same condition wherever it is asked for.
+            operands = tuple(
+                value if narrow(operand, self.predicates) else graph.shared(Draft("and", (value, Const(1))))
+                for operand, value in zip(node.operands, operands, strict=True)
+            )
         return Draft(node.op, operands, node.stream, node.memory, node.index, effect=effect)
 
     def _value(self, operand: Operand) -> Value:
@@ -56,10 +70,8 @@ class Exclusion:
         if operand not in self.carried:
             self.carried[operand] = variable = ir.Variable(f"n{operand.node}")
             self.initial[variable] = operand.initial
-            nearer = Use(operand.node, operand.distance - 1, operand.initial, operand.output)
-            if nearer.distance == 0:
-                nearer = Use(operand.node, output=operand.output)
-            self.final[variable] = self._value(nearer)
+            if operand.distance > 1:
+                self.final[variable] = self._value(replace(operand, distance=operand.distance - 1))
         return Before(self.carried[operand])
 
     def _levels(self) -> list[int]:

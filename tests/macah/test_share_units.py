@@ -93,7 +93,7 @@ def test_where_ports_suffice_nothing_changes(tmp_path: Path) -> None:
             2,
             1,
         ),
-        ("unsigned a = 0; if (x & 1) { a <? in; a *= 3; } else { a <? in; a ^= 5; } out <! a;", 5, 2),
+        ("unsigned a = 0; if (x & 1) { a <? in; a *= 3; } else { a <? in; a ^= 5; } out <! a;", 4, 2),
     ],
 )
 def test_branches_share_what_only_one_of_them_uses(
