@@ -137,6 +137,7 @@ def _cxx_flags(wave: Wave | None, tools: _Tools) -> list[str]:
         "-faligned-new",
         "-DVM_COVERAGE=0",
         "-DVM_SC=0",
+        "-DVL_USER_FATAL",  # Verilator's own function waits for ever if a waveform cannot be written
         *defines,
         *include,
         "-pthread",

@@ -56,6 +56,7 @@ def _glue(group: Sequence[DesignLike], made: Path, wave: Wave | None, watch: Wat
         yield from _table(f"stores{k}", list(stores(design)))
         yield from _table(f"fetches{k}", list(fetches(design)))
     yield "double sc_time_stamp() { return 0; }"
+    yield "void vl_fatal(const char *, int, const char *, const char *message) { design_failed(message); }"
     yield 'extern "C" {'
     yield "const struct design *create_designs(unsigned *kernels) {"
     if wave is not None:

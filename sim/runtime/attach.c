@@ -85,7 +85,7 @@ static void check_port(unsigned i) {
 }
 
 /* A waveform that lacks its end would be taken for whole, as who writes it does not look. */
-static void check_waves(void) {
+void check_waves(void) {
   const char *folder = getenv("MACAH_WAVE");
   struct statvfs room;
   if (folder && statvfs(folder, &room) == 0 && room.f_blocks && !room.f_bavail)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 
 #include "trace.h"
 
@@ -244,6 +245,36 @@ __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel,
   fprintf(stderr, "macah: kernel '%s' has moved no element in its last %llu cycles, up to cycle %llu (--stall-cycles)\n",
           kernel->name, (unsigned long long)execution->patience, (unsigned long long)execution->cycles);
   abort();
+}
+
+/* The directory that waveforms are written to, or null. */
+static const char *wave_folder(void) {
+  static const char name[] = "MACAH_WAVE=";
+  for (const char *const *v = macah_simulator_environment; *v; v++)
+    if (strncmp(*v, name, strlen(name)) == 0) return *v + strlen(name);
+  return NULL;
+}
+
+enum { WAVE_ENDS = 2000 };
+
+/* Waveforms are whole when their simulators have ended, which nobody hears who find no room for the rest. */
+__attribute__((destructor)) static void complete_waves(void) {
+  const char *folder = wave_folder();
+  struct statvfs room;
+  int ended = 0;
+  if (!folder || !pools || pthread_mutex_trylock(&lock)) return;
+  for (unsigned k = 0; k < macah_kernel_count; k++) {
+    for (struct macah_simulator *s = pools[k].idle; s; s = s->next, ended++) {
+      int process = (int)syscall(SYS_pidfd_open, s->execution->process, 0);
+      shutdown(s->socket, SHUT_WR);
+      if (process >= 0) poll(&(struct pollfd){.fd = process, .events = POLLIN}, 1, WAVE_ENDS);
+    }
+  }
+  if (ended && statvfs(folder, &room) == 0 && room.f_blocks && !room.f_bavail) {
+    fprintf(stderr, "macah: cannot write the waveform in '%s': %s\n", folder, strerror(ENOSPC));
+    fflush(NULL);
+    _exit(1);
+  }
 }
 
 int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, macah_stream *const *streams,

@@ -157,6 +157,11 @@ static void complete_wave(void) {
   if (macah_load(&execution->asleep)) end_wave();
 }
 
+void design_failed(const char *message) {
+  check_waves();
+  macah_die("%s", message);
+}
+
 int main(void) {
   prctl(PR_SET_NAME, "macah-kernel");
   at_end_of_host = complete_wave;

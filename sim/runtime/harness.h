@@ -55,6 +55,9 @@ void cycle_ends(void);
 void flush_wave(void);
 void end_wave(void);
 
+/* Of the harness: ends the simulator with a message. */
+void design_failed(const char *message) __attribute__((noreturn));
+
 #ifdef __cplusplus
 }
 #endif

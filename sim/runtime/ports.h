@@ -50,6 +50,8 @@ void put_bit(void *signal, int);
 void attach(void);
 void begin_execution(void);
 void end_execution(void);
+/* Ends the simulator with a message if there is no room for the rest of a waveform. */
+void check_waves(void);
 /* Once for each stream of each kernel, in order; all is known of a port then but the stream. */
 struct port *new_port(unsigned kernel);
 struct port *port_of(unsigned kernel, unsigned index);
