@@ -52,6 +52,7 @@ class Conditions:
         self.functions: dict[Value, int] = {}
         self.logical = {number for number in widths.live if self._is_logical(number)}
         self._relations: dict[frozenset[int], int] = {}
+        self._pairs: dict[tuple[int, int], int] = {}
         for number in widths.live:
             if number in self.logical:
                 self.functions[Use(number)] = self._function(number)
@@ -71,7 +72,9 @@ class Conditions:
             found = TRUE
             for a, b in combinations(sorted(support), 2):
                 if not self.operands[a].isdisjoint(self.operands[b]):
-                    found = self.bdd.both(found, self._relation(a, b))
+                    if (a, b) not in self._pairs:
+                        self._pairs[a, b] = self._relation(a, b)
+                    found = self.bdd.both(found, self._pairs[a, b])
             self._relations[support] = found
         return self._relations[support]
 

@@ -14,8 +14,15 @@ class Checked:
     """A kernel whose invariants hold, with the identities of its expressions."""
 
     kernel: ir.Kernel  # keeps them alive, so that nothing else has their identities
+    absent: frozenset[type]
     widths: tuple[int, ...]
     exprs: set[int]
+
+    def holds(self, kernel: ir.Kernel, absent: frozenset[type], widths: tuple[int, ...]) -> bool:
+        """True if nothing in another kernel, or of what is asked of it, is new."""
+        mine = self.kernel
+        same = kernel.body is mine.body and (kernel.captured, kernel.streams) == (mine.captured, mine.streams)
+        return same and (absent, widths) == (self.absent, self.widths)
 
 
 def check_kernel(
@@ -28,6 +35,8 @@ def check_kernel(
 
     Expressions that were checked `before`, for the pass before, are not looked at again.
     """
+    if before and before.holds(kernel, absent, widths):
+        return before
     captured = [capture.what for capture in kernel.captured]
     assert len(set(captured)) == len(captured), f"{kernel.name}: something is captured twice"
     for capture in kernel.captured:
@@ -36,7 +45,7 @@ def check_kernel(
     known = before.exprs if before and before.widths == widths else set[int]()
     checker = _Checker(absent, widths, frozenset(c.stream for c in kernel.streams), known)
     checker.body(kernel.body, frozenset())
-    return Checked(kernel, widths, checker.exprs)
+    return Checked(kernel, absent, widths, checker.exprs)
 
 
 class _Checker:

@@ -87,6 +87,13 @@ class Scope:
     names: dict[str, Entity] = field(default_factory=dict)
     tags: dict[str, CType] = field(default_factory=dict)
     function: str = ""
+    named: Scope | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Blocks around this one that have no names so far get none before it ends: nobody looks there."""
+        outer = self.outer
+        empty = outer and outer.outer and not outer.names and not outer.tags
+        self.named = outer.named if outer and empty else outer
 
     def function_name(self) -> str:
         """The function that this block is in; "" at file scope."""
@@ -98,7 +105,7 @@ class Scope:
         while scope:
             if found := scope.own(name):
                 return found
-            scope = scope.outer
+            scope = scope.named
         return None
 
     def find_tag(self, tag: str) -> CType | None:
@@ -107,7 +114,7 @@ class Scope:
         while scope:
             if found := scope.own_tag(tag):
                 return found
-            scope = scope.outer
+            scope = scope.named
         return None
 
     def own(self, name: str) -> Entity | None:
