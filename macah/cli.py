@@ -404,7 +404,7 @@ def _perform(words: Sequence[str]) -> int:
         return 1
     except MacahError as error:
         messages.fail(error)
-        return 2 if isinstance(error, UsageError) else 1
+        return 2 if all(d.code == "usage" for d in error.diagnostics) else 1
     except KeyboardInterrupt:
         sys.stderr.write("\nmacahc: interrupted\n")
         return 130

@@ -158,7 +158,7 @@ def test_dump_after_prints_the_kernel_on_standard_error(total: Path) -> None:
     done = macahc("--emit", "dfg", "--dump-after", "all", total)
     assert "; after lower" in done.stderr
     assert "; after" not in done.stdout
-    assert macahc("--dump-after", "nothing", total).returncode == 1
+    assert macahc("--dump-after", "nothing", total).returncode == 2
 
 
 def test_time_lists_the_stages(total: Path) -> None:

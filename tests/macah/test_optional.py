@@ -161,6 +161,6 @@ def test_a_name_that_is_none_lists_those_that_are(names: str, message: str, tmp_
     source.write_text("int main(void) { return 0; }\n")
     command = [sys.executable, "-m", "macah", "--disable", names, "--emit", "dfg", str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert message in done.stderr
     assert " ".join(OPTIONAL) in done.stderr
