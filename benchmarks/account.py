@@ -62,6 +62,12 @@ def graph(kernel: ir.Kernel, fabric: Fabric, without: Iterable[str] = ()) -> Gra
     return Graph(dfg, minimum_interval(dfg, fabric))
 
 
+def chosen(kernel: ir.Kernel, fabric: Fabric) -> ir.Kernel:
+    """A lowered kernel with what the compiler chooses for it, without such copies."""
+    choice = spread(kernel, fabric, automatic=False)
+    return kernel if choice is None else choice.kernel
+
+
 def macahc(*words: object) -> subprocess.CompletedProcess[str]:
     """Runs the compiler."""
     command = [sys.executable, "-m", "macah", *map(str, words)]

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from account import ALL, Graph, executed, graph, lowered, macahc, sources
+from account import ALL, Graph, chosen, executed, graph, lowered, macahc, sources
 from inputs import inputs
 
 from arch.describe import load_fabric
@@ -80,6 +80,7 @@ def measure(source: Path, arch: str) -> Row:
         found = json.loads(report.read_text())["kernels"][0]
     before, after = graph(kernel, fabric, ALL), graph(kernel, fabric)
     given = inputs(source, kernel)
+    kernel = chosen(kernel, fabric)
     iterations = count_iterations(kernel, given.scalars, given.arrays, given.streams, MOST_STEPS)
     return Row(source.stem, before, after, found["ii"], found["source_bound"], iterations, cycles, same)
 

@@ -350,6 +350,7 @@ class Kernel:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
     done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
     `room`: the memories over which arrays may be spread. `rare`: decisions about branches with EXPECT.
+    `tests_first`: the places of `while` loops that spend an iteration on finding that they are over.
     """
 
     name: str
@@ -364,3 +365,4 @@ class Kernel:
     room: Room | None = None
     bubbles: bool = False
     rare: tuple[RareBranch, ...] = ()
+    tests_first: tuple[Place, ...] = ()

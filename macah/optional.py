@@ -51,6 +51,9 @@ OPTIONAL = {
         "loops in sequence that run equally often do their work in the same iterations", grows=True
     ),
     "run_ahead": Optimisation("what an inner loop starts with is known before the last one ends", grows=True),
+    "tests_first": Optimisation(
+        "loops that end as their data say test at the start of an iteration where that saves cycles"
+    ),
     "take_turns": Optimisation("rare branches that would hold up all iterations take turns of their own"),
     "congruence": Optimisation("variables that always have the same value are one"),
     "narrow": Optimisation(

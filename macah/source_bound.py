@@ -11,7 +11,7 @@ iteration of the flat loop: unrolling changes the loop, and so does leaving iter
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 
@@ -77,6 +77,7 @@ def source_bound(kernel: ir.Kernel, fabric: Fabric) -> SourceBound:
 
 def _structured(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with loops and branches as they are written, but without calls, jumps and `while`."""
+    kernel = replace(kernel, tests_first=())
     for step in PIPELINE:
         if step.name not in kernel.without:
             kernel = step.run(kernel)

@@ -24,6 +24,7 @@ from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import LoopTrips, loop_trips
+from macah.tests_first import candidates, pays
 from macah.todfg import build_dfg
 from macah.walk import statements
 
@@ -82,7 +83,17 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
                 break
             if tried.cycles <= GAIN * best.cycles:
                 best = tried
-    return best
+    return _tested(best, candidates(plain.body), loops, fabric)
+
+
+def _tested(best: Choice, places: tuple[Place, ...], loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
+    """The choice with the tests of these loops first, if that is better."""
+    bounds = minimum_interval(best.dfg, fabric)
+    if not places or bounds.recurrence <= bounds.resource or not enabled(best.kernel, "tests_first"):
+        return best
+    tried = _choice(replace(best.kernel, tests_first=places), loops, fabric)
+    before, after = (_expected(choice.dfg, fabric) for choice in (best, tried))
+    return tried if pays(after, before) and len(tried.dfg.nodes) <= MOST_NODES else best
 
 
 def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
@@ -112,7 +123,11 @@ def _graph(kernel: ir.Kernel, fabric: Fabric) -> tuple[ir.Kernel, DFG, int]:
     """The final form of a kernel, its graph, and the interval to expect of it."""
     final = optimize(kernel)
     dfg = build_dfg(final, fabric)
-    return final, dfg, max(minimum_interval(dfg, fabric).mii, _crowd(dfg, fabric))
+    return final, dfg, _expected(dfg, fabric)
+
+
+def _expected(dfg: DFG, fabric: Fabric) -> int:
+    return max(minimum_interval(dfg, fabric).mii, _crowd(dfg, fabric))
 
 
 def _crowd(dfg: DFG, fabric: Fabric) -> int:

@@ -9,6 +9,10 @@ becomes
 and where constants show that the loop runs at least once, or never, the guard says so:
 
     i = 0; while (i < 16) { body }      becomes      i = 0; do { body } while (i < 16)
+
+A loop that `Kernel.tests_first` names keeps its test where it is, for an iteration that only tests:
+
+    do { before; goes_on = i < n; if (goes_on) { body } } while (goes_on)
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from arch.ops import COMPARISONS, evaluate
+from backend.dfg import Place
 from macah import ir
 from macah.fold import CONVERSIONS
-from macah.ir import Apply, Assign, Body, Const, Expr, Stmt, Variable
+from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.walk import map_bodies, replace_reads, targets, written
 
 _Known = dict[Variable, Const]
@@ -27,7 +32,25 @@ _Known = dict[Variable, Const]
 
 def invert_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Remove every `While`; see the module for an example."""
-    return replace(kernel, body=_body(kernel.body, {}))
+    tests_first = frozenset(kernel.tests_first)
+    return replace(kernel, body=_body(_with_tests_first(kernel.body, tests_first), {}))
+
+
+def _with_tests_first(body: Body, places: frozenset[Place]) -> Body:
+    return tuple([_tests_first(stmt, places) for stmt in body]) if places else body
+
+
+def _tests_first(stmt: Stmt, places: frozenset[Place]) -> Stmt:
+    stmt = map_bodies(stmt, lambda body: _with_tests_first(body, places))
+    if not isinstance(stmt, ir.While) or stmt.where not in places:
+        return stmt
+    goes_on = Variable("goes_on", where=stmt.where)
+    once = (
+        *stmt.before,
+        Assign(goes_on, stmt.condition, stmt.where),
+        ir.If(Read(goes_on), stmt.body, where=stmt.where),
+    )
+    return ir.DoWhile(once, Read(goes_on), ir.TRUE, stmt.where)
 
 
 def _body(body: Body, known: _Known) -> Body:

@@ -1,0 +1,58 @@
+"""Finds the loops that may test at the start of an iteration instead of at the end of the one before.
+
+    for (...) { x <? in; while (x != 1) x = f(x); }
+
+An iteration of the flat loop computes x and then tests it, for the next one to know whether it receives: one
+after the other. With the test first, x and whether there is another one are computed side by side, but each
+execution of the loop spends an iteration on finding that it is over (`passes/invert_loops.py`). Loops with a
+counter end as is known beforehand: nothing waits for their tests.
+"""
+
+from __future__ import annotations
+
+from arch.ops import COMPARISONS
+from backend.dfg import Place
+from macah import ir
+from macah.ir import Apply, Assign, Const, Read
+from macah.walk import bodies, statements, targets, variables_in
+
+FEW_TRIPS = 8
+"""An iteration more must pay for a loop that makes so many."""
+
+
+def candidates(body: ir.Body) -> tuple[Place, ...]:
+    """The innermost `while` loops in other loops that no counter ends."""
+    found: dict[Place, None] = {}
+    for outer in statements(body):
+        if isinstance(outer, ir.While | ir.DoWhile):
+            for stmt in (inner for part in bodies(outer) for inner in statements(part)):
+                if isinstance(stmt, ir.While) and stmt.where and not (_has_loops(stmt) or _counts(stmt)):
+                    found[stmt.where] = None
+    return tuple(found)
+
+
+def pays(interval: int, before: int) -> bool:
+    """Whether an interval makes up for one more iteration."""
+    return interval * (FEW_TRIPS + 1) < before * FEW_TRIPS
+
+
+def _has_loops(loop: ir.While) -> bool:
+    inside = (stmt for part in bodies(loop) for stmt in statements(part))
+    return any(isinstance(stmt, ir.While | ir.DoWhile) for stmt in inside)
+
+
+def _counts(loop: ir.While) -> bool:
+    if not isinstance(loop.condition, Apply) or loop.condition.op not in COMPARISONS:
+        return False
+    for variable in variables_in(loop.condition):
+        writes = [stmt for stmt in statements(loop.body) if variable in targets(stmt)]
+        if writes and all(_is_step(stmt, variable) for stmt in writes):
+            return True
+    return False
+
+
+def _is_step(stmt: ir.Stmt, variable: ir.Variable) -> bool:
+    match stmt:
+        case Assign(_, Apply("add" | "sub", (Read(other), Const()))):
+            return other is variable
+    return False

@@ -1,0 +1,66 @@
+"""Loops that end as their data say, tested at the start of an iteration where that pays: the same results."""
+
+from pathlib import Path
+
+import pytest
+
+from arch.describe import load_fabric
+from backend.bound import minimum_interval
+from macah.ir import Kernel
+from macah.iterations import count_iterations
+from macah.lower import lower
+from macah.passes.pipeline import optimize
+from macah.program import read_program
+from macah.run import run_kernel
+from macah.spread import Choice, spread
+from macah.tests_first import pays
+
+FABRIC = load_fabric("grid8x8")
+COLLATZ = "unsigned y = i * 7 + 1; while (y != 1) { y = y & 1 ? 3 * y + 1 : y >> 1; x += y; }"
+GCD = "unsigned a = i + 1, b = 36; while (a != b) { if (a > b) a -= b; else b -= a; } x = x * 31 + a;"
+NEVER = "unsigned y = i; while (y > 3) { y = y * y >> 1; x ^= y; if (y == 77) break; } x += y;"
+
+
+def kernel(body: str, tmp_path: Path) -> Kernel:
+    source = tmp_path / "p.macah"
+    text = "int f(int n, unsigned x) { kernel { for (int i = 0; i < n; i++) {"
+    source.write_text(f"{text} {body} }} }} return x; }}\n")
+    program = read_program(source)
+    return lower(program, program.kernels[0])
+
+
+def chosen(made: Kernel) -> Choice:
+    choice = spread(made, FABRIC, automatic=False)
+    assert choice is not None
+    return choice
+
+
+@pytest.mark.parametrize("body", [COLLATZ, GCD, NEVER])
+def test_the_results_are_the_same(body: str, tmp_path: Path) -> None:
+    made = kernel(body, tmp_path)
+    places = chosen(made).kernel.tests_first
+    scalars = {"n": 9, "x": 5}
+    for final in (optimize(made), chosen(made).final):
+        assert run_kernel(final, scalars).scalars["x"] == run_kernel(made, scalars).scalars["x"]
+    assert places or body == NEVER
+
+
+@pytest.mark.parametrize(("body", "most"), [(COLLATZ, 3), (GCD, 4)])
+def test_the_interval_is_shorter_for_an_iteration_more(body: str, most: int, tmp_path: Path) -> None:
+    made = kernel(body, tmp_path)
+    choice = chosen(made)
+    assert minimum_interval(choice.dfg, FABRIC).mii <= most
+    scalars = {"n": 9, "x": 5}
+    plain, tested = (count_iterations(each, scalars) for each in (made, choice.kernel))
+    assert tested.useful == plain.useful
+    assert tested.executed <= plain.useful + 9 + 1
+
+
+def test_counted_loops_test_at_the_end(tmp_path: Path) -> None:
+    body = "for (int j = 0; j < i; j++) x = x * x + j; for (int j = i; j > 0; j -= 2) x = x * 3 ^ j;"
+    assert chosen(kernel(body, tmp_path)).kernel.tests_first == ()
+
+
+def test_a_gain_must_be_worth_an_iteration() -> None:
+    assert pays(3, 4) and pays(5, 6)
+    assert not pays(8, 9) and not pays(4, 4)
