@@ -25,6 +25,7 @@ from backend.dfg import Place
 from macah import ir
 from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
+from macah.optional import enabled
 from macah.walk import map_bodies, replace_reads, targets, written
 
 _Known = dict[Variable, Const]
@@ -32,7 +33,7 @@ _Known = dict[Variable, Const]
 
 def invert_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Remove every `While`; see the module for an example."""
-    tests_first = frozenset(kernel.tests_first)
+    tests_first = frozenset(kernel.tests_first if enabled(kernel, "tests_first") else ())
     return replace(kernel, body=_body(_with_tests_first(kernel.body, tests_first), {}))
 
 

@@ -17,6 +17,7 @@ from macah.optional import OPTIONAL
 from macah.passes.pipeline import PIPELINE, optimize, required
 from macah.program import read_program
 from macah.rare import with_turns
+from macah.tests_first import candidates
 from macah.todfg import build_dfg
 from macah.unrolling import loops_of
 
@@ -109,6 +110,7 @@ KERNEL_FOR = {
     "count_ahead": 1,
     "join_loops": 12,
     "run_ahead": 16,
+    "tests_first": 2,
     "take_turns": 14,
     "congruence": 12,
     "narrow": 4,
@@ -140,6 +142,8 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
     kernel = _kernel(tmp_path, KERNELS[KERNEL_FOR[name]])
     if name == "unroll_loops":  # as nobody asks for copies otherwise
         kernel = replace(kernel, unroll=tuple((place, 2) for place in loops_of(kernel)))
+    if name == "tests_first":  # which is chosen where it pays
+        kernel = replace(kernel, tests_first=candidates(kernel.body))
     assert show_dfg(_graph(kernel)) != show_dfg(_graph(kernel, name))
 
 
