@@ -111,7 +111,10 @@ def workspace() -> Iterator[Path]:
 
 
 def write_whole(path: Path, data: bytes, executable: bool = False) -> None:
-    """Writes a file so that nobody ever sees a part of it. Devices and pipes are written directly."""
+    """Writes a file so that nobody ever sees a part of it. Devices and pipes are written directly.
+
+    Errors: OSError, which names the file.
+    """
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
@@ -124,6 +127,9 @@ def write_whole(path: Path, data: bytes, executable: bool = False) -> None:
         os.umask(mask)
         Path(name).chmod((0o777 if executable else 0o666) & ~mask)
         Path(name).replace(target)
+    except OSError as error:  # of an open file, which has no name
+        Path(name).unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

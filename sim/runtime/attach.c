@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 
 #include "ports.h"
 
@@ -87,9 +86,7 @@ static void check_port(unsigned i) {
 /* A waveform that lacks its end would be taken for whole, as who writes it does not look. */
 void check_waves(void) {
   const char *folder = getenv("MACAH_WAVE");
-  struct statvfs room;
-  if (folder && statvfs(folder, &room) == 0 && room.f_blocks && !room.f_bavail)
-    macah_die("cannot write the waveform in '%s': %s", folder, strerror(ENOSPC));
+  if (folder && macah_no_room(folder)) macah_die("cannot write the waveform in '%s': %s", folder, strerror(ENOSPC));
 }
 
 void end_execution(void) {

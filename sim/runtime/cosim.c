@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/statvfs.h>
 
 #include "trace.h"
 
@@ -260,7 +259,6 @@ enum { WAVE_ENDS = 2000 };
 /* Waveforms are whole when their simulators have ended, which nobody hears who find no room for the rest. */
 __attribute__((destructor)) static void complete_waves(void) {
   const char *folder = wave_folder();
-  struct statvfs room;
   int ended = 0;
   if (!folder || !pools || pthread_mutex_trylock(&lock)) return;
   for (unsigned k = 0; k < macah_kernel_count; k++) {
@@ -270,7 +268,7 @@ __attribute__((destructor)) static void complete_waves(void) {
       if (process >= 0) poll(&(struct pollfd){.fd = process, .events = POLLIN}, 1, WAVE_ENDS);
     }
   }
-  if (ended && statvfs(folder, &room) == 0 && room.f_blocks && !room.f_bavail) {
+  if (ended && macah_no_room(folder)) {
     fprintf(stderr, "macah: cannot write the waveform in '%s': %s\n", folder, strerror(ENOSPC));
     fflush(NULL);
     _exit(1);

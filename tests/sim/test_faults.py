@@ -205,14 +205,30 @@ def test_no_room_for_a_trace(place: Place, full: Path) -> None:
     assert f"cannot write the trace '{full}/" in done.stderr and "No space left" in done.stderr
 
 
-@pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=VERILATOR)])
-def test_no_room_for_a_waveform(simulator: str, full: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("simulator", "file"),
+    [("icarus", "w.vcd"), ("icarus", "w.fst"), pytest.param("verilator", "w.vcd", marks=VERILATOR)],
+)
+def test_no_room_for_a_waveform(simulator: str, file: str, full: Path, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
-    made = build(tmp_path, "--mode", "dataflow", "--simulator", simulator, f"--wave={full / 'w.vcd'}")
+    made = build(tmp_path, "--mode", "dataflow", "--simulator", simulator, f"--wave={full / file}")
     (full / "filler").write_bytes(bytes(48 << 10))
     done = Place(made, tmp_path / "tmp").run("40000")
     assert_one_message(done, done.stdout)  # it may be noticed at the end only
     assert f"cannot write the waveform in '{full}': No space left" in done.stderr
+
+
+def test_no_room_for_a_layout(full: Path, tmp_path: Path) -> None:
+    (full / "filler").write_bytes(bytes(64 << 10))
+    source = tmp_path / "p.macah"
+    source.write_text(PROGRAM)
+    command = [sys.executable, "-m", "macah", "-w", "--mode", "dataflow", f"--wave={full / 'w.vcd'}"]
+    done = subprocess.run(
+        [*command, "-o", tmp_path / "p", source], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"macahc: error: {full / 'w.gtkw'}: No space left on device")
+    assert [file.name for file in full.iterdir()] == ["filler"]
 
 
 def test_no_room_for_a_profile(full: Path, tmp_path: Path) -> None:
