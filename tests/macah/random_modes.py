@@ -26,6 +26,7 @@ from macah.cli import parse
 from macah.compile import Simulated, fabric_of, fronts, mapped
 from macah.dataflow import circuit
 from macah.diagnostic import MacahError
+from macah.host import Host
 from macah.messages import Messages
 from macah.program import read_program
 from macah.stages import Stages
@@ -92,7 +93,7 @@ def outcomes(text: str, directory: Path, flags: tuple[str, ...]) -> Iterator[Out
         if mode != "c":
             make = mapped if mode == "mapped" else circuit
             kernels = [make(front, fabric, options, stages) for front in made]
-        built = build(program, {}, kernels, options, stages, messages, place)
+        built = build(kernels, Host(program, {}, options, stages, messages, place), options, stages)
         yield _run(mode, built, place)
 
 

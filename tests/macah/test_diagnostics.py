@@ -231,4 +231,4 @@ def test_explain_prints_the_page_and_lists_the_names(tmp_path: Path) -> None:
     assert macahc("--explain", "recursion", cwd=tmp_path).stdout.startswith("# recursion\n")
     assert "for-trip-count" in macahc("--explain", cwd=tmp_path).stdout
     done = macahc("--explain", "recurson", cwd=tmp_path)
-    assert "did you mean recursion" in done.stderr and done.returncode == 1
+    assert "did you mean recursion" in done.stderr and done.returncode == 2
