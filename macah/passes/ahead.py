@@ -188,10 +188,10 @@ class Ahead:
 
 
 def constants(body: Body) -> dict[Variable, Const]:
-    """What variables certainly are after straight-line code, of what is a constant."""
+    """What variables certainly are after a body, of what is a constant."""
     known: dict[Variable, Const] = {}
     for stmt in body:
-        for variable in targets(stmt):
+        for variable in written((stmt,)):
             known.pop(variable, None)
         if isinstance(stmt, Assign) and isinstance(stmt.value, Const):
             known[stmt.variable] = stmt.value

@@ -47,16 +47,15 @@ class CountStages:
         self.flattener = Flattener(kernel, predicates)
         self.rare = {branch.where for branch in kernel.rare}
         self.state: list[Assign] = []
+        self.live: set[Variable] = set()
 
-    @property
-    def live(self) -> Live:
-        """What must keep its value between loops, as it is assigned before all of them only."""
-        return frozenset(stmt.variable for stmt in self.state)
+    def keep(self, state: Sequence[Assign]) -> None:
+        """These must keep their values between loops, as they are assigned before all of them only."""
+        self.state += state
+        self.live |= {stmt.variable for stmt in state}
 
-    def flat(self, before: Body, loop: DoWhile, after: Live) -> Counted | None:
-        """A loop that follows `before`, as a flat one if it runs a constant number of times."""
-        changing = written(tuple([stmt for stmt in before if isinstance(stmt, DoWhile)]))
-        known = {v: value for v, value in constants(before).items() if v not in changing}
+    def flat(self, known: Starts, loop: DoWhile, after: Live) -> Counted | None:
+        """A loop, as a flat one if it runs a constant number of times; `known` are constants before it."""
         counter = _counter(known, loop)
         if counter is None or counter.variable in after or not self.is_simple(loop):
             return None
@@ -73,7 +72,7 @@ class CountStages:
             flat = self.counted(flat, trips)
         made, state = self.apart(flat.loop), [stmt for stmt in flat.state if isinstance(stmt, Assign)]
         assert {stmt.variable for stmt in state}.isdisjoint(read((loop,)) | after)
-        self.state += state if made else ()
+        self.keep(state if made else ())
         return made
 
     def own(self, loop: DoWhile, counter: Variable, after: Live) -> dict[Variable, Variable]:

@@ -31,12 +31,14 @@ from macah import ir
 from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.count_stages import Counted, CountStages
+from macah.passes.counters import Starts
 from macah.passes.independent import independent
 from macah.passes.join_loops import join_loops
-from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_in_loop, step_back
+from macah.passes.liveness import Live, live_at_body_end, live_at_end, near, step_back
+from macah.passes.loop_stages import Stage, Stages, stages_of
 from macah.passes.predicate import Predicates, either, negate, select
 from macah.refusal import Refusal
-from macah.walk import is_constant, statements, targets
+from macah.walk import statements, variables_in, written
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
@@ -80,7 +82,7 @@ class _Fuser:
             body = join_loops(body, after, self.predicates, self.refused)
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
-            pieces.append(self.statement(stmt, frozenset(live)) if _has_loop((stmt,)) else (stmt,))
+            pieces.append(self.statement(stmt, near(stmt, live)) if _has_loop((stmt,)) else (stmt,))
             step_back(stmt, live)
         body = tuple([stmt for piece in reversed(pieces) for stmt in piece])
         if _loops(body) > 1:
@@ -104,10 +106,9 @@ class _Fuser:
         if self.counts is None:
             return body, {}
         live, made, found = set(after), list[Stmt](), dict[int, Counted]()
-        for place in reversed(range(len(body))):
-            stmt = body[place]
+        for stmt, known in zip(reversed(body), reversed(_starts(body)), strict=True):
             if isinstance(stmt, DoWhile):
-                counted = self.counts.flat(body[:place], stmt, self.counts.live | live)
+                counted = self.counts.flat(known, stmt, near(stmt, live) | near(stmt, self.counts.live))
                 if counted is not None:
                     stmt = counted.loop
                     found[id(stmt)] = counted
@@ -144,22 +145,25 @@ class _Fuser:
     def sequence(self, body: Body, after: Live) -> Body:
         """A body whose loops have become one."""
         body, found = self.counted(body, after)
-        setup, stages = _stages(body, after | (self.counts.live if self.counts else frozenset()))
+        kept = near(DoWhile(body, ir.FALSE), self.counts.live) if self.counts else frozenset[Variable]()
+        sequence = stages_of(body, after | kept)
+        setup, stages = sequence.before, sequence.all
         counted = [found[id(stage.loop)] for stage in stages if id(stage.loop) in found]
         pasts = [self.predicates.variable("past", stage.loop.where) for stage in stages[:-1]]
         begun = tuple([Assign(past, ir.FALSE, past.where) for past in pasts])
         if self.counts and len(counted) == len(stages):
-            self.counts.state += begun
-            again, made = self.known_turns(stages, counted, pasts)
+            self.counts.keep(begun)
+            again, made = self.known_turns(sequence, counted, pasts)
         else:
             code, run = self.predicates.named(stages[0].loop.guard, "entered", stages[0].loop.where)
-            again, made = self.turns(stages, run, pasts)
+            again, made = self.turns(sequence, run, pasts)
             setup += (*code, *begun)
         made = (*(s for one in counted for s in one.first), *made, *(s for one in counted for s in one.last))
         return (*setup, DoWhile(made, again, ir.TRUE, stages[0].loop.where), *stages[-1].then)
 
-    def turns(self, stages: list[_Stage], run: Expr, pasts: list[Variable]) -> tuple[Expr, Body]:
+    def turns(self, sequence: Stages, run: Expr, pasts: list[Variable]) -> tuple[Expr, Body]:
         """Whether there is another iteration, and an iteration of one loop; `run`: if the first runs."""
+        stages = sequence.all
         again = self.predicates.variable("again", stages[0].loop.where)
         arms: list[_Arm] = []
         for place, stage in enumerate(stages):
@@ -169,12 +173,13 @@ class _Fuser:
             else:
                 code = self.iteration(stage.loop, run, again)
             arms.append(_Arm(code, stage))
-        return Read(again), self.choice(arms, pasts)
+        return Read(again), self.choice(sequence, arms, pasts)
 
     def known_turns(
-        self, stages: list[_Stage], counted: list[Counted], pasts: list[Variable]
+        self, sequence: Stages, counted: list[Counted], pasts: list[Variable]
     ) -> tuple[Expr, Body]:
         """The same if all loops know when they are over. After that, `pasts` are as they were at first."""
+        stages = sequence.all
         arms: list[_Arm] = []
         turns: list[Stmt] = []
         overs = [Read(loop.over) for loop in counted]
@@ -185,10 +190,10 @@ class _Fuser:
             changed = select(either(over, overs[-1]), over, Read(past))
             turns.append(Assign(past, changed, past.where))
         again = self.predicates.variable("again", stages[0].loop.where)
-        made = self.choice(arms, pasts, tells=False)
+        made = self.choice(sequence, arms, pasts, tells=False)
         return Read(again), (*made, *turns, Assign(again, negate(overs[-1]), again.where))
 
-    def choice(self, arms: list[_Arm], pasts: list[Variable], tells: bool = True) -> Body:
+    def choice(self, sequence: Stages, arms: list[_Arm], pasts: list[Variable], tells: bool = True) -> Body:
         """The arm of the first stage that is not over: `pasts` say which ones are, but for the last.
 
         If it `tells`, they are said again in the arms, where they are known.
@@ -200,14 +205,14 @@ class _Fuser:
         sooner, later = arms[:middle], arms[middle:]
         ahead = pasts[middle if middle == 1 else middle - 1 :] if tells else []
         done = pasts[:middle] if tells else []
-        first = (*(Assign(past, ir.FALSE, past.where) for past in ahead), *_forgotten(later, sooner))
-        second = (*(Assign(past, ir.TRUE, past.where) for past in done), *_forgotten(sooner, later))
-        first += self.choice(sooner, pasts[: middle - 1], tells)
-        second += self.choice(later, pasts[middle:], tells)
+        first = (*_all(ahead, ir.FALSE), *_forgotten(sequence, later, sooner))
+        second = (*_all(done, ir.TRUE), *_forgotten(sequence, sooner, later))
+        first += self.choice(sequence, sooner, pasts[: middle - 1], tells)
+        second += self.choice(sequence, later, pasts[middle:], tells)
         code, chosen = self.predicates.named(Read(pasts[middle - 1]), "turn", where)
         return (*code, *self.branches(chosen, second, first, arms[middle].stage.loop))
 
-    def turn(self, stage: _Stage, run: Expr, following: DoWhile, past: Variable) -> tuple[Body, Expr]:
+    def turn(self, stage: Stage, run: Expr, following: DoWhile, past: Variable) -> tuple[Body, Expr]:
         """One iteration of a loop that is not the last one, and the step to the next one if it is over.
 
         The second result says whether the next one runs then.
@@ -229,44 +234,40 @@ class _Fuser:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
-    """A loop and what follows it, up to the next one; what is live where another iteration of it starts."""
-
-    loop: DoWhile
-    then: Body
-    resumes: Live
-
-
-@dataclass(frozen=True, slots=True)
 class _Arm:
     """What happens in an iteration of a stage."""
 
     code: Body
-    stage: _Stage
+    stage: Stage
 
 
-def _forgotten(others: list[_Arm], arms: list[_Arm]) -> Body:
+def _all(pasts: list[Variable], value: Const) -> Body:
+    return tuple([Assign(past, value, past.where) for past in pasts])
+
+
+def _forgotten(sequence: Stages, others: list[_Arm], arms: list[_Arm]) -> Body:
     """Unspecified values for what the other arms write and nobody needs in these."""
-    variables = dict.fromkeys(
-        v for arm in others for stmt in statements(arm.stage.loop.body) for v in targets(stmt)
-    )
-    needed = frozenset[Variable]().union(*(arm.stage.resumes for arm in arms))
-    dead = [v for v in variables if v not in needed]
-    return tuple(Assign(v, ir.unspecified(v.bits), arms[0].stage.loop.where) for v in dead)
+    dead = sequence.forgotten([arm.stage for arm in others], [arm.stage for arm in arms])
+    return tuple([Assign(v, ir.unspecified(v.bits), arms[0].stage.loop.where) for v in dead])
 
 
-def _stages(body: Body, after: Live) -> tuple[Body, list[_Stage]]:
-    """What stands before the first loop, and the loops."""
-    live, then, stages = set(after), list[Stmt](), list[_Stage]()
-    for stmt in reversed(body):
+def _starts(body: Body) -> list[Starts]:
+    """Before each loop, the constants in its condition, of variables that no loop before it writes."""
+    known, changing, found = dict[Variable, Const](), set[Variable](), list[Starts]()
+    for stmt in body:
+        changed, counting = written((stmt,)), tuple[Variable, ...]()
         if isinstance(stmt, DoWhile):
-            resumes = live_in_loop(stmt, live) | (live if not is_constant(stmt.guard, 1) else frozenset())
-            stages.append(_Stage(stmt, tuple(reversed(then)), resumes))
-            then = []
-        else:
-            then.append(stmt)
-        step_back(stmt, live)
-    return tuple(reversed(then)), stages[::-1]
+            changing |= changed
+            counting = variables_in(stmt.condition)
+        found.append({v: known[v] for v in counting if v in known})
+        for variable in changed:
+            known.pop(variable, None)
+        match stmt:
+            case Assign(variable, Const() as value) if variable not in changing:
+                known[variable] = value
+            case _:
+                pass
+    return found
 
 
 def _parts(body: Body) -> _Parts:

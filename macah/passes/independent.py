@@ -18,20 +18,24 @@ def independent(body: Body, after: Live, predicates: Predicates) -> Body:
 
 def _split_variables(body: Body, after: Live, predicates: Predicates) -> Body:
     """A variable that is set to a constant between loops becomes a new one from there on."""
-    touched, seen_loop, place = set[Variable](), False, 0
-    while place < len(body):
-        match body[place]:
+    touched, seen_loop, done = set[Variable](), False, list[Stmt]()
+    own: dict[Variable, Variable] = {}  # what stands for variables from here on
+    old: dict[Variable, Variable] = {}  # and for which one that does
+    renaming = Renaming(own)
+    for stmt in body:
+        renamed = renaming.body((stmt,))[0] if own else stmt
+        match renamed:
             case Assign(variable, Const()) if seen_loop and variable in touched:
-                own = predicates.like(variable)
-                rest = Renaming({variable: own}).body(body[place:])
-                back = (Assign(variable, Read(own)),) if variable in after else ()
-                body = (*body[:place], *rest, *back)
+                first = old.get(variable, variable)
+                own[first] = predicates.like(variable)
+                old[own[first]] = first
+                renamed = renaming.body((stmt,))[0]
             case _:
                 pass
-        seen_loop = seen_loop or isinstance(body[place], DoWhile)
-        touched |= _touched(body[place])
-        place += 1
-    return body
+        seen_loop = seen_loop or isinstance(stmt, DoWhile)
+        touched |= _touched(renamed)
+        done.append(renamed)
+    return (*done, *(Assign(variable, Read(new)) for variable, new in own.items() if variable in after))
 
 
 def _hoist_constants(body: Body) -> Body:

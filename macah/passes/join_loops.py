@@ -23,7 +23,7 @@ from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.counters import Counter, find_counter
 from macah.passes.join_arrays import Counted, arrays_forbid
-from macah.passes.liveness import Live, live_at_body_end, live_before, step_back
+from macah.passes.liveness import Live, live_at_body_end, live_before, near, step_back
 from macah.passes.predicate import Predicates
 from macah.refusal import Refusal, Touch
 from macah.walk import (
@@ -74,7 +74,7 @@ class _Joiner:
                 between.append(stmt)
                 _learn(known, stmt)
                 continue
-            second = _Loop(stmt, dict(known))
+            second = _Loop(stmt, {v: known[v] for v in read((stmt,)) if v in known})
             joined = None if first is None else self.joined(first, tuple(between), second, live)
             if isinstance(joined, Refusal):
                 self.refused.append(joined)
@@ -162,10 +162,10 @@ def _exposed(loop: DoWhile, after: Live) -> Live:
 
 
 def _live_after(body: Body, after: Live) -> list[Live]:
-    """What is live after each loop of a body; after other statements it does not matter."""
+    """What each loop of a body touches and is live after it; after other statements it does not matter."""
     live, found = set(after), list[Live]()
     for stmt in reversed(body):
-        found.append(frozenset(live) if isinstance(stmt, DoWhile) else frozenset())
+        found.append(near(stmt, live) if isinstance(stmt, DoWhile) else frozenset())
         step_back(stmt, live)
     return found[::-1]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from macah import ir
 from macah.ir import Body, Expr, Stmt, Variable
-from macah.walk import is_constant, operands, statements, targets, variables_in
+from macah.walk import is_constant, operands, read, statements, targets, variables_in, written
 
 Live = frozenset[Variable]
 
@@ -27,7 +27,7 @@ def live_before(body: Body, after: Iterable[Variable]) -> Live:
 def step_back(stmt: Stmt, live: set[Variable]) -> None:
     """Change what is live after a statement into what is live before it."""
     if isinstance(stmt, ir.If | ir.DoWhile):
-        needed, lost = _summary(stmt)
+        needed, lost = lived_through(stmt)
         live -= lost
         live |= needed
     else:
@@ -36,25 +36,29 @@ def step_back(stmt: Stmt, live: set[Variable]) -> None:
             live.update(variables_in(expr))
 
 
-def _summary(stmt: ir.If | ir.DoWhile) -> tuple[set[Variable], set[Variable]]:
+def lived_through(stmt: Stmt) -> tuple[set[Variable], set[Variable]]:
     """What is live before a statement in any case; what is not, unless that has it."""
-    if isinstance(stmt, ir.If):
-        needed, lost = _of_body(stmt.then)
-        others, kept = _of_body(stmt.orelse)
-        needed |= others
-        needed.update(variables_in(stmt.condition))
-        return needed, lost & kept
-    needed, lost = _of_body(stmt.body)
-    needed |= set(variables_in(stmt.condition)) - lost
-    needed.update(variables_in(stmt.guard))
-    return needed, lost if is_constant(stmt.guard, 1) else set()
+    match stmt:
+        case ir.If(condition, then, orelse):
+            needed, lost = _of_body(then)
+            others, kept = _of_body(orelse)
+            needed |= others
+            needed.update(variables_in(condition))
+            return needed, lost & kept
+        case ir.DoWhile(body, condition, guard):
+            needed, lost = _of_body(body)
+            needed |= set(variables_in(condition)) - lost
+            needed.update(variables_in(guard))
+            return needed, lost if is_constant(guard, 1) else set()
+        case _:
+            return {v for expr in operands(stmt) for v in variables_in(expr)}, set(overwritten(stmt))
 
 
 def _of_body(body: Body) -> tuple[set[Variable], set[Variable]]:
     needed, lost = set[Variable](), set[Variable]()
     for stmt in reversed(body):
         if isinstance(stmt, ir.If | ir.DoWhile):
-            more, less = _summary(stmt)
+            more, less = lived_through(stmt)
             lost |= less
             needed -= less
             needed |= more
@@ -62,6 +66,11 @@ def _of_body(body: Body) -> tuple[set[Variable], set[Variable]]:
             lost.update(overwritten(stmt))
             step_back(stmt, needed)
     return needed, lost
+
+
+def near(stmt: Stmt, live: Set[Variable]) -> Live:
+    """What is live of all that a statement touches: the rest neither changes nor matters inside it."""
+    return frozenset((read((stmt,)) | written((stmt,))) & live)
 
 
 def apart(stmt: Stmt, live: set[Variable]) -> set[Variable]:

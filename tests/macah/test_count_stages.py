@@ -58,6 +58,21 @@ def test_nests_in_sequence_do_the_same_in_as_many_iterations(seed: int) -> None:
     assert steps(after("flatten_loops", made_kernel), n=2) <= 2 * total
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_counter_that_a_branch_sets_starts_anywhere(nested: bool) -> None:
+    steps_i = (let(y, op("add", y, i)), let(i, op("add", i, 1)))
+    first: Body = (
+        let(i, 0),
+        ir.If(op("slt", 2, x), (let(i, 5),)),
+        ir.DoWhile(steps_i, op("slt", i, 9)),
+    )
+    stages = (*(count(j, 3, *first) if nested else first), *count(k, 12, let(y, op("xor", y, k))))
+    made = kernel(*count(n, 4, receive(x), *stages, send(y)))
+    want = run_kernel(made, {}, {}, WORDS)
+    for one in (fused(made), optimize(made)):
+        assert run_kernel(one, {}, {}, WORDS) == want
+
+
 def test_what_takes_turns_many_times_takes_one_cycle_each() -> None:
     fill = count(i, 12, *count(j, 30, receive(x), Store(A, (Read(i), Read(j)), Read(x))))
     copy = count(i, 16, *count(j, 16, let(y, Load(A, (Read(i), Read(j)))), send(y)))
