@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from .dfg import DFG
+
 
 @dataclass(frozen=True, slots=True)
 class Delay:
@@ -67,6 +69,20 @@ def components(arcs: Sequence[Delay]) -> Iterator[list[Delay]]:
             inside.setdefault(of[arc.source], []).append(arc)
     for first in sorted(inside):
         yield inside[first]
+
+
+def dependences(dfg: DFG) -> nx.DiGraph[int]:
+    """The nodes of a kernel's graph, each before those that need it, or must follow it, in some iteration."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edges_from((use.node, consumer) for consumer, _, use in dfg.uses())
+    graph.add_edges_from((order.before, order.after) for order in dfg.orders)
+    return graph
+
+
+def on_cycles(graph: nx.DiGraph[int]) -> set[int]:
+    """The nodes that a way leads back to."""
+    loops = {node for node in graph if graph.has_edge(node, node)}
+    return loops.union(*(nodes for nodes in nx.strongly_connected_components(graph) if len(nodes) > 1))
 
 
 def tightest(arcs: Sequence[Delay], least: int = 1) -> tuple[int, tuple[int, ...]]:

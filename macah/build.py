@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.verilog_frame import Design
-from sim.access import together
-from sim.cosim import BENCHES, Image, SimulatorMissing, build_image, check_simulator
-from sim.wave import Wave, layout
+from sim.cosim import Image, SimulatorMissing, build_image, check_simulator, write_layouts
+from sim.wave import Wave
 
 from .compile import Simulated
 from .diagnostic import MacahError
 from .host import Host
 from .options import Options
 from .stages import Stages
-from .toolchain import compiler, write_whole
+from .toolchain import compiler
 from .translate import HostKernel
 
 
@@ -52,21 +51,11 @@ def _simulation(designs: Sequence[Design], options: Options, directory: Path) ->
         )
     except SimulatorMissing as error:
         raise MacahError(str(error), code="simulator") from None
-    _write_layouts(designs, wave, options.simulator)
+    if wave is not None:
+        write_layouts(designs, wave, options.simulator)
     return image
 
 
 def _wave(options: Options) -> Wave | None:
     """What is recorded. The program may be started anywhere, so the file's name is absolute."""
     return None if options.wave is None else Wave(options.wave.absolute(), *options.wave_cycles)
-
-
-def _write_layouts(designs: Sequence[Design], wave: Wave | None, simulator: str) -> None:
-    """Writes, beside each waveform that there will be, how GTKWave is to show it."""
-    if wave is None:
-        return
-    groups = together(designs)
-    for group in groups:
-        own = wave.of(designs[group[0]].top, len(groups) > 1)
-        text = layout([designs[k] for k in group], own, BENCHES[simulator])
-        write_whole(own.path.with_suffix(".gtkw"), text.encode())

@@ -13,11 +13,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import networkx as nx
-
 from arch.fabric import Fabric
 from arch.ops import OPS, word
 from backend.bound import minimum_interval
+from backend.cycles import dependences, on_cycles
 from backend.dfg import DFG, Const, Node, Operand, Use
 from backend.mapping import DoesNotFit
 from macah import ir
@@ -67,7 +66,7 @@ class _Chooser:
         self.touched: set[int] = set()
 
     def chosen(self) -> DFG:
-        repeated = _repeated(self.dfg)
+        repeated = on_cycles(dependences(self.dfg))
         for node in self.dfg.nodes:
             match node:
                 case Node(op="select", operands=(_, Use(one, 0), Use(other, 0))) if one != other:
@@ -129,11 +128,3 @@ def _orders(node: Node) -> Iterator[tuple[Operand, ...]]:
     yield node.operands
     if OPS[node.op].commutative:
         yield node.operands[::-1]
-
-
-def _repeated(dfg: DFG) -> set[int]:
-    """The nodes on cycles."""
-    edges: nx.DiGraph[int] = nx.DiGraph((use.node, consumer) for consumer, _, use in dfg.uses())
-    edges.add_edges_from((order.before, order.after) for order in dfg.orders)
-    loops = {node for node in edges if edges.has_edge(node, node)}
-    return loops.union(*(nodes for nodes in nx.strongly_connected_components(edges) if len(nodes) > 1))

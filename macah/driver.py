@@ -15,6 +15,7 @@ from backend.dfg import show_dfg
 from backend.kernel_json import write_kernel
 from backend.show import show_mapping
 from backend.verilog_frame import FabricDesign
+from sim.workspace import write_whole
 
 from .adpc import given, pseudo_constants
 from .build import build, check_tools
@@ -38,7 +39,7 @@ from .report import Account, report_json, report_text
 from .show import show_kernel
 from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
-from .toolchain import check_output, compiler, workspace, write_whole
+from .toolchain import check_output, compiler, workspace
 from .translate import HostKernel, to_c, to_host_c
 from .translate_prelude import LANGUAGE
 from .unrolling import NONE, read_unrolling

@@ -27,12 +27,13 @@ from backend.mapping_text import MappingFileError, read_mapping, read_old, word,
 from backend.run_dfg import GraphRunFailed
 from backend.run_mapping import WrongRun, compare
 from backend.warm import remap
+from sim.workspace import write_whole
 
 from .diagnostic import Diagnostic, MacahError, Note
 from .fabrics import fabric_of
 from .messages import FORMATS, MessageOptions, Messages
 from .stages import Stages
-from .toolchain import check_output, write_whole
+from .toolchain import check_output
 
 T = TypeVar("T")
 

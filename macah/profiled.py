@@ -19,11 +19,12 @@ from sim.profile_page import profile_page
 from sim.profile_text import profile_text
 from sim.profile_trace import trace_json
 from sim.supervise import end_as, run_child
+from sim.workspace import write_whole
 
 from .compile import Simulated
 from .diagnostic import MacahError
 from .options import Options
-from .toolchain import check_output, write_whole
+from .toolchain import check_output
 
 DAMAGES = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
 """What may be raised where a program has written over its own profile."""

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import networkx as nx
-
-from backend.cycles import Delay, components, tightest_of
-from backend.dfg import DFG
+from backend.cycles import Delay, components, dependences, on_cycles, tightest_of
+from backend.dfg import DFG, is_ordered
 from macah.balance import latency
 from macah.capacity import Capacity
 from macah.graph import Value
@@ -94,7 +92,7 @@ def _shortened(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
             found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
             bound = max(capacity.least_interval(found), slow_cycles(found, floor)[0])
             # a value that never changes may have been found to be itself
-            if bound < reached and not _waits_for_itself(found):
+            if bound < reached and is_ordered(found):
                 best, reached = found, bound
         elif stride == 1:
             break
@@ -103,14 +101,6 @@ def _shortened(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
             stride = (stride + 1) // 2
         aim = min(aim, reached) - stride
     return best
-
-
-def _waits_for_itself(dfg: DFG) -> bool:
-    """Whether a value is made of itself within an iteration."""
-    edges: nx.DiGraph[int] = nx.DiGraph(
-        (use.node, consumer) for consumer, _, use in dfg.uses() if use.distance == 0
-    )
-    return not nx.is_directed_acyclic_graph(edges)
 
 
 def slow_cycles(dfg: DFG, floor: int) -> tuple[int, list[int]]:
@@ -134,13 +124,8 @@ def slow_cycles(dfg: DFG, floor: int) -> tuple[int, list[int]]:
 
 def _after_cycles(dfg: DFG) -> list[int]:
     """The nodes that need values of cycles."""
-    edges: nx.DiGraph[int] = nx.DiGraph()
-    edges.add_edges_from((use.node, consumer) for consumer, _, use in dfg.uses())
-    edges.add_edges_from((order.before, order.after) for order in dfg.orders)
-    found: set[int] = set()
-    for nodes in nx.strongly_connected_components(edges):
-        if len(nodes) > 1 or any(edges.has_edge(node, node) for node in nodes):
-            found |= nodes
+    edges = dependences(dfg)
+    found = on_cycles(edges)
     pending = list(found)
     while pending:
         new = set(edges.successors(pending.pop())) - found

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from arch.fabric import Fabric
-from backend.bound import minimum_interval
+from backend.bound import Bounds, minimum_interval
 from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
@@ -44,11 +44,16 @@ UNKNOWN_TRIPS = 64
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A lowered kernel with what is chosen for it, its final form, its graph, and the cycles to expect."""
+    """A lowered kernel with what is chosen for it, its final form, its graph, and what to expect of that.
+
+    `interval` leaves half of the units free, and `cycles` are those of all iterations.
+    """
 
     kernel: ir.Kernel
     final: ir.Kernel
     dfg: DFG
+    bounds: Bounds
+    interval: int
     cycles: int
 
 
@@ -88,12 +93,11 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
 
 def _tested(best: Choice, places: tuple[Place, ...], loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
     """The choice with the tests of these loops first, if that is better."""
-    bounds = minimum_interval(best.dfg, fabric)
-    if not places or bounds.recurrence <= bounds.resource or not enabled(best.kernel, "tests_first"):
+    hurried = best.bounds.recurrence > best.bounds.resource
+    if not places or not hurried or not enabled(best.kernel, "tests_first"):
         return best
     tried = _choice(replace(best.kernel, tests_first=places), loops, fabric)
-    before, after = (_expected(choice.dfg, fabric) for choice in (best, tried))
-    return tried if pays(after, before) and len(tried.dfg.nodes) <= MOST_NODES else best
+    return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES else best
 
 
 def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
@@ -108,26 +112,24 @@ def _choice(kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric) -> 
     """What is expected of a kernel, with banks if ports hold it up."""
     factors = dict(kernel.unroll)
     iterations = max(1, sum(_iterations(loop, factors) for loop in loops))
-    final, dfg, interval = _graph(kernel, fabric)
+    made = _made(kernel, iterations, fabric)
     ports = min(len(bank.ports) for bank in fabric.memories)
-    wanted = max(1, minimum_interval(dfg, fabric).recurrence, _crowd(dfg, fabric))
-    if enabled(kernel, "bank_arrays") and _busiest(dfg, ports) > wanted:
-        banked = replace(kernel, room=ir.Room(len(fabric.memories), ports, wanted))
-        other = _graph(banked, fabric)
-        if other[2] <= interval:
-            kernel, (final, dfg, interval) = banked, other
-    return Choice(kernel, final, dfg, iterations * interval)
+    wanted = max(1, made.bounds.recurrence, _crowd(made.dfg, fabric))
+    if enabled(kernel, "bank_arrays") and _busiest(made.dfg, ports) > wanted:
+        room = ir.Room(len(fabric.memories), ports, wanted)
+        banked = _made(replace(kernel, room=room), iterations, fabric)
+        if banked.interval <= made.interval:
+            return banked
+    return made
 
 
-def _graph(kernel: ir.Kernel, fabric: Fabric) -> tuple[ir.Kernel, DFG, int]:
-    """The final form of a kernel, its graph, and the interval to expect of it."""
+def _made(kernel: ir.Kernel, iterations: int, fabric: Fabric) -> Choice:
+    """What is expected of a kernel as it is."""
     final = optimize(kernel)
     dfg = build_dfg(final, fabric)
-    return final, dfg, _expected(dfg, fabric)
-
-
-def _expected(dfg: DFG, fabric: Fabric) -> int:
-    return max(minimum_interval(dfg, fabric).mii, _crowd(dfg, fabric))
+    bounds = minimum_interval(dfg, fabric)
+    interval = max(bounds.mii, _crowd(dfg, fabric))
+    return Choice(kernel, final, dfg, bounds, interval, iterations * interval)
 
 
 def _crowd(dfg: DFG, fabric: Fabric) -> int:

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,28 +107,3 @@ def workspace() -> Iterator[Path]:
             os.environ.pop("TMPDIR")
             if before is not None:
                 os.environ["TMPDIR"] = before
-
-
-def write_whole(path: Path, data: bytes, executable: bool = False) -> None:
-    """Writes a file so that nobody ever sees a part of it. Devices and pipes are written directly.
-
-    Errors: OSError, which names the file.
-    """
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-        return
-    target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod((0o777 if executable else 0o666) & ~mask)
-        Path(name).replace(target)
-    except OSError as error:  # of an open file, which has no name
-        Path(name).unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

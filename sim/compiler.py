@@ -16,31 +16,37 @@ from .workspace import guarded
 FORMAT = "macah-design 1"
 _ROOT = Path(__file__).resolve().parent.parent
 _NAME = "kernel.macah"
+_PREFIX = "macah-compile-"
 
 
 def compile_file(source: Path, options: Sequence[str]) -> list[dict[str, Any]]:
     """The designs of a program's kernels. Errors: CompileError, OSError."""
-    # Without `-P`, a directory of the user's with the name of one of our packages would come first.
-    command = [sys.executable, "-P", "-m", "macah", "--emit", "design", "--diagnostics-format=json"]
-    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
-    with guarded("macah-compile-") as directory:
-        done = subprocess.run(
-            [*command, *options, str(source)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env={**os.environ, "PYTHONPATH": path, "TMPDIR": directory},
-        )
-    if done.returncode:
-        raise CompileError(_diagnostics(done.stderr.decode(errors="replace")))
-    return designs_in(done.stdout.decode())
+    with guarded(_PREFIX) as directory:
+        return _compile(source, options, directory)
 
 
 def compile_text(text: str, options: Sequence[str]) -> list[dict[str, Any]]:
     """The same of a program that is a text; messages call its file `kernel.macah`."""
-    with guarded("macah-text-") as name:
-        source = Path(name) / _NAME
+    with guarded(_PREFIX) as directory:
+        source = Path(directory) / _NAME
         source.write_text(f'#line 1 "{_NAME}"\n{text}')
-        return compile_file(source, [f"-I{Path.cwd()}", *options])
+        return _compile(source, [f"-I{Path.cwd()}", *options], directory)
+
+
+def _compile(source: Path, options: Sequence[str], directory: str) -> list[dict[str, Any]]:
+    """Has the compiler keep its temporary files in a directory."""
+    # Without `-P`, a directory of the user's with the name of one of our packages would come first.
+    command = [sys.executable, "-P", "-m", "macah", "--emit", "design", "--diagnostics-format=json"]
+    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [*command, *options, str(source)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": directory},
+    )
+    if done.returncode:
+        raise CompileError(_diagnostics(done.stderr.decode(errors="replace")))
+    return designs_in(done.stdout.decode())
 
 
 def adpc_options(values: Mapping[str, int]) -> list[str]:

@@ -22,7 +22,8 @@ from .simulator import Simulation
 from .simulator import SimulatorMissing as SimulatorMissing
 from .verilator import build_verilator, check_verilator_tools
 from .verilator_glue import SCOPE
-from .wave import Wave
+from .wave import Wave, layout
+from .workspace import write_whole
 
 RUNTIME_SOURCES = tuple(
     RUNTIME / name
@@ -97,6 +98,15 @@ def build_image(
     source = directory / "image.c"
     source.write_text(_image_source(designs, numbers, simulation, lockstep, stall_cycles))
     return Image(_COSIM_SOURCES, (source,))
+
+
+def write_layouts(designs: Sequence[DesignLike], wave: Wave, simulator: str) -> None:
+    """Writes, beside each waveform that there will be, how GTKWave is to show it. Errors: OSError."""
+    groups = together(designs)
+    for group in groups:
+        own = wave.of(designs[group[0]].top, len(groups) > 1)
+        text = layout([designs[k] for k in group], own, BENCHES[simulator])
+        write_whole(own.path.with_suffix(".gtkw"), text.encode())
 
 
 def check_simulator(simulator: str, compiler: str = "cc") -> None:

@@ -16,11 +16,11 @@ from enum import IntEnum
 from pathlib import Path
 
 from .bench import DesignLike
-from .cosim import BENCHES, RUNTIME, RUNTIME_FLAGS, RUNTIME_SOURCES, build_image
+from .cosim import RUNTIME, RUNTIME_FLAGS, RUNTIME_SOURCES, build_image, write_layouts
 from .errors import DeadlockError, KernelAssertionError, KernelError, OverrunError, SimulatorError
 from .objects import compile_objects
-from .simulator import SimulatorMissing, run_tool
-from .wave import Wave, layout
+from .simulator import SimulatorMissing, run_compiler
+from .wave import Wave
 from .workspace import guarded
 
 _HEAD = struct.Struct("=IIQ")
@@ -68,13 +68,10 @@ def _build(design: DesignLike, directory: Path, simulator: str, stall_cycles: in
     command = shlex.split(compiler)
     image = build_image([design], directory, compiler, False, stall_cycles, wave, simulator)
     if wave is not None:
-        wave.path.with_suffix(".gtkw").write_text(layout([design], wave, BENCHES[simulator]))
+        write_layouts([design], wave, simulator)
 
     def run(arguments: list[str]) -> None:
-        try:
-            run_tool([*command, *arguments], "compiling the kernel's host")
-        except FileNotFoundError:
-            raise SimulatorMissing(f"the C compiler '{compiler}' was not found") from None
+        run_compiler(command, arguments, "compiling the kernel's host")
 
     sources = [*RUNTIME_SOURCES, *image.runtime, RUNTIME / "serve.c"]
     flags = [*_FLAGS, *RUNTIME_FLAGS]

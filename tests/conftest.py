@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,3 +20,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         missing = [tool for tool in mark.args if shutil.which(tool) is None]
         if missing:
             pytest.skip(f"{', '.join(missing)} is not installed")
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for 64 KiB."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("may not mount")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)

@@ -232,11 +232,11 @@ static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
 }
 
 __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel, const struct macah_execution *execution) {
-  if (execution->given_up == 3) {
+  if (execution->given_up == MACAH_CLOSED) {
     const struct macah_port *port = &kernel->port[execution->closed];
     macah_die("kernel '%s' sends to '%s' at %s, which has been closed", kernel->name, port->name, port->places);
   }
-  if (execution->given_up == 2) {
+  if (execution->given_up == MACAH_TOO_LONG) {
     fprintf(stderr, "macah: kernel '%s' has not ended after %llu cycles, of them %llu stalled\n", kernel->name,
             (unsigned long long)(execution->cycles + execution->stalls), (unsigned long long)execution->stalls);
     abort();

@@ -168,7 +168,7 @@ static void receive_word(struct port *p) {
   step(p);
 }
 
-static void give_up(unsigned reason) {
+static void give_up(enum macah_given_up reason) {
   execution->given_up = reason;
   _exit(1);
 }
@@ -177,7 +177,7 @@ static void send_word(struct port *p) {
   struct macah_stream *s = p->stream;
   if (macah_load(&s->closed)) {
     execution->closed = (uint64_t)(p - ports);
-    give_up(3);
+    give_up(MACAH_CLOSED);
   }
   set_word(p, p->phase, get(p->data));
   int last = p->phase + 1 == p->words;
@@ -229,7 +229,7 @@ static void keep_patience(int moving) {
   idle = moving || execution->cycles <= 1 ? 0 : idle + 1;
   int over = execution->limit && execution->cycles + execution->stalls > execution->limit;
   if (!over && (!execution->patience || idle < execution->patience)) return;
-  give_up(over ? 2 : 1);
+  give_up(over ? MACAH_TOO_LONG : MACAH_NOTHING_MOVES);
 }
 
 int commit(void) {

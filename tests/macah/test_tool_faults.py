@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -128,18 +127,6 @@ def test_a_stuck_simulator(place: Place) -> None:
     place.environment["MACAH_START_SECONDS"] = "1"
     assert place.refused() == "macah: the simulator of kernel 'k' did not start\n"
     assert settled(place)
-
-
-@pytest.fixture
-def full(tmp_path: Path) -> Iterator[Path]:
-    """A file system without room."""
-    folder = tmp_path / "full"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("may not mount")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("mode", ["c", "mapped"])

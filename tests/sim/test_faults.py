@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -185,18 +185,6 @@ def assert_one_message(done: subprocess.CompletedProcess[str], output: str = "")
     assert (done.returncode, done.stdout) in [(1, output), (-signal.SIGABRT, output)], done
     lines = done.stderr.splitlines()
     assert lines and lines[0].startswith("macah: ") and "macah: " not in "".join(lines[1:]), done.stderr
-
-
-@pytest.fixture
-def full(tmp_path: Path) -> Iterator[Path]:
-    """A file system with room for little."""
-    folder = tmp_path / "full"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("may not mount")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_no_room_for_a_trace(place: Place, full: Path) -> None:
