@@ -10,8 +10,9 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from .description import Description, Layer, Links, UnitKind
 from .fabric import Fabric
-from .layout import Description, Layer, Layout, Links, UnitKind
+from .layout import Layout
 from .ops import MOST_INPUTS, OPAQUE_OPS, OPS, WIDE_OPS
 from .tables import ArchitectureError, Table
 
@@ -88,9 +89,10 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
 
 
 def _read_links(table: Table, side: int) -> Links:
-    """Which tiles are linked, and how: see `layout.Links`. `shared`: all links of a tile are one register.
+    """Which tiles are linked, and how: see `description.Links`.
 
-    `static`: so many of the `words` of each link are configured once, for all slots.
+    `shared`: all links of a tile are one register. `static`: so many of the `words` of each link are
+    configured once, for all slots.
 
     Grids whose shorter side is less than `long_from` have no diagonals and hops.
     """

@@ -96,6 +96,11 @@ class Tile:
     row: int
     column: int
 
+    @property
+    def prefix(self) -> str:
+        """What the names of all that is in it begin with."""
+        return f"r{self.row}c{self.column}"
+
 
 @dataclass(frozen=True)
 class Fabric:
