@@ -8,10 +8,11 @@ from arch.fabric import Fabric
 
 from .bound import Bounds, minimum_interval
 from .check import check_mapping
+from .clock import Clock
 from .dfg import DFG
 from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
-from .search import Clock, Search
+from .search import Search
 
 
 def map_kernel(

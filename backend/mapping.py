@@ -112,7 +112,8 @@ class MapOptions:
     """How hard to try; `seed` makes every choice.
 
     `interval` is the only one to try (0: the smallest that succeeds), none is above `max_interval` (0: the
-    fabric's). After `time_limit` seconds (0: any) the best mapping so far is the result.
+    fabric's). After `time_limit` seconds (0: any) the best mapping so far is the result. Up to `jobs`
+    processes work at a time, which changes nothing but the time.
     """
 
     seed: int = 1
@@ -120,3 +121,4 @@ class MapOptions:
     interval: int = 0
     max_interval: int = 0
     time_limit: float = 0.0
+    jobs: int = 1

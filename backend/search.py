@@ -7,29 +7,21 @@ cannot wait gets the best one so far.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from .ahead import Ahead, Key
+from .attempt import BURSTING, HUGE, MANY, RECIPES, SHORT, STARVED, Attempts, registers_needed
 from .bound import Bounds
+from .clock import Clock, OutOfTime
 from .core import raised, refuted
 from .flat import Problem
-from .mapping import DoesNotFit, MapOptions, Mapping, Placement, Schedule, Shortage
-from .place import HOT, WARM, place
+from .mapping import DoesNotFit, MapOptions, Mapping, Schedule, Shortage
 from .pressure import demand, gentle_schedule, lives
-from .route import LONG, route
-from .schedule import earliest_starts, modulo_schedule
 from .solved import QUESTIONS, small, solved
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
-
-RECIPES = ((1, 1, 1), (0, 1, 1), (2, 3, 2), (0, 1, 2), (1, 1, 1), (1, 6, 2), (0, 1, 1), (2, 4, 4))
-"""Of each attempt, in turn: how much longer delays are in the schedule that it begins with, and how much it
-does of placing and of routing."""
-
-DEAR = ((1, 1, 1), (2, 3, 2))
-"""The same where an attempt takes seconds."""
 
 FIRST = 2
 """So many attempts are made before an interval is given up: a tight schedule may do where a loose one fails;
@@ -44,13 +36,10 @@ NEARLY = 3
 PATIENT_STEPS = 4
 """So many intervals above the bound are tried one by one; then steps grow."""
 
-MANY, FEW = 250, 2
-"""Graphs of more nodes than MANY get FEW attempts: each takes seconds, and an interval costs them little."""
+FEW = 2
+"""Attempts for graphs of more nodes than MANY: each takes seconds, and an interval costs them little."""
 
-HUGE = 1000
-"""Graphs of more nodes get half of that for placing, which takes most of their time."""
-
-SHORT, PERSISTENT = 2, 16
+PERSISTENT = 16
 """At intervals up to SHORT, where the next one halves the kernel's speed, so many attempts at effort 1."""
 
 CLOSE = 6
@@ -71,47 +60,6 @@ registers, no interval helps."""
 
 SHOWN = 12
 """So many of the longest-living values are named."""
-
-STARVED = 1 << 30
-"""What an attempt comes to whose values need too many registers."""
-
-SCARCE = 0.6
-"""The part of the registers that values may need until schedules have to be gentle."""
-
-BURSTING = 0.88
-"""The part of the registers that values may need, in the mean, for an attempt at routing."""
-
-TICK = 0.5
-"""Seconds between two lines of progress within an attempt."""
-
-
-class OutOfTime(Exception):
-    """The time limit has passed."""
-
-
-class Clock:
-    """The time limit, and when progress was last shown."""
-
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
-        self.begun = self.shown = time.monotonic()
-
-    def check(self) -> None:
-        """Raise OutOfTime when it is."""
-        if self.limit and time.monotonic() - self.begun > self.limit:
-            raise OutOfTime
-
-    def left(self) -> float:
-        """The seconds until then."""
-        return self.limit - (time.monotonic() - self.begun) if self.limit else 1e9
-
-    def tick(self) -> bool:
-        """Whether progress is due again."""
-        now = time.monotonic()
-        if now - self.shown < TICK:
-            return False
-        self.shown = now
-        return True
 
 
 @dataclass(slots=True)
@@ -137,7 +85,9 @@ class Search:
     ) -> None:
         self.problem, self.bounds, self.limit, self.options = problem, bounds, limit, options
         self.clock, self.report = clock, report
+        self.ahead = Ahead(Attempts(problem, options), options.jobs, clock.check)
         self.registers = problem.terrain.registers
+        self.least = options.interval or bounds.mii
         self.best: Mapping | None = None
         self.trials: dict[int, Trials] = {}
         self.fewest, self.asked = 1 << 30, 0
@@ -156,22 +106,27 @@ class Search:
         except KeyboardInterrupt:
             if self.best is None:
                 raise
+        finally:
+            self.ahead.drop(set())
         return self.best
 
     def _climb(self) -> None:
         """A first mapping: few attempts at each interval, in growing steps up."""
-        interval = first = self.options.interval or self.bounds.mii
+        interval = self.least
         while self.best is None and interval <= self.limit:
             self._try(interval, quick=interval < self.limit)
             if self.best is None and self._futile(interval):
                 return
-            patient = interval < first + PATIENT_STEPS and not self.hungry
-            interval = min(interval + (1 if patient else 1 + interval // 8), max(self.limit, interval + 1))
+            interval = self._above(interval)
+
+    def _above(self, interval: int) -> int:
+        """The interval after one, on the way up."""
+        patient = interval < self.least + PATIENT_STEPS and not self.hungry
+        return min(interval + (1 if patient else 1 + interval // 8), max(self.limit, interval + 1))
 
     def _descend(self) -> None:
         """Better mappings, one interval after the other, down to one that yields none."""
-        least = self.options.interval or self.bounds.mii
-        while self.best is not None and self.best.interval > least:
+        while self.best is not None and self.best.interval > (self.options.interval or self.bounds.mii):
             interval = self.best.interval - 1
             if self._trials(interval).closed:
                 return
@@ -197,10 +152,6 @@ class Search:
             self.starved = Schedule(self.problem.dfg, self.limit, tuple(start))
         return self.resigned
 
-    def _need(self, start: Sequence[int], interval: int) -> float:
-        """The registers that a schedule needs in the mean."""
-        return sum(demand(self.problem, interval, start)) / interval
-
     def _try(self, interval: int, quick: bool) -> None:
         """Make what attempts an interval has left: with several seeds, from schedules of different looseness.
 
@@ -209,8 +160,7 @@ class Search:
         trials, effort = self._trials(interval), self.options.effort
         self.hungry = False
         short = interval <= SHORT
-        attempts = max(1, round(self._attempts(short) * effort))
-        first = min(FIRST, attempts) if self.problem.nodes <= MANY else 1
+        attempts, first = self._attempts(interval)
         while not trials.closed and trials.made < attempts:
             trials.made += 1
             result = self._attempt(interval, trials.made - 1)
@@ -235,11 +185,25 @@ class Search:
                 return
         trials.closed = True
 
-    def _attempts(self, short: bool) -> int:
-        """The attempts at an interval, at effort 1; small graphs are the solver's."""
+    def _attempts(self, interval: int) -> tuple[int, int]:
+        """The attempts at an interval, and how many are made in any case; small graphs are the solver's."""
+        many = self.problem.nodes > MANY
+        attempts = PERSISTENT if interval <= SHORT else FEW if many else ATTEMPTS + MORE
         if small(self.problem):
-            return ATTEMPTS
-        return PERSISTENT if short else FEW if self.problem.nodes > MANY else ATTEMPTS + MORE
+            attempts = ATTEMPTS
+        attempts = max(1, round(attempts * self.options.effort))
+        return attempts, 1 if many else min(FIRST, attempts)
+
+    def _likely(self, interval: int, number: int) -> list[Key]:
+        """The attempts that are likely to be wanted after one that fails."""
+        attempts, first = self._attempts(interval)
+        here = [(interval, k) for k in range(number + 1, attempts)]
+        if self.best is not None:
+            return here
+        above = self._above(interval)
+        up = [(above, k) for k in range(first) if interval < above <= self.limit]
+        certain = max(0, first - 1 - number)
+        return here[:certain] + up + here[certain:]
 
     def _solved(self, interval: int) -> bool:
         """Whether the solver decides a small graph at an interval."""
@@ -262,55 +226,30 @@ class Search:
             self.report(f"II {interval}: refuted by a recurrence of {len(nodes)} operations")
         return bool(nodes)
 
-    def _attempt(self, interval: int, attempt: int) -> Mapping | int:
+    def _attempt(self, interval: int, number: int) -> Mapping | int:
         """Place and route once: a mapping, or how many conflicts remain."""
-        options, problem = self.options, self.problem
-        name = f"II {interval}, attempt {attempt + 1}"
+        name = f"II {interval}, attempt {number + 1}"
 
-        def pulse(conflicts: int = -1) -> None:
+        def pulse(conflicts: int) -> None:
             self.clock.check()
             if self.clock.tick():
                 self.report(f"{name}: {'placing' if conflicts < 0 else f'{conflicts} conflicts left'}")
 
-        recipes = RECIPES if problem.nodes <= MANY else DEAR
-        stretch, placing, routing = recipes[attempt % len(recipes)]
-        schedule = self._schedule(interval, stretch)
-        seed = options.seed * 1000003 + interval * 101 + attempt
-        effort = options.effort * placing / (2 if problem.nodes > HUGE else 1)
-        placement = place(problem, schedule, seed, effort, HOT if interval <= SHORT else WARM, pulse)
-        if self._hopeless(placement):
-            self.report(f"{name}: values need too many registers")
-            return STARVED
-        result = route(problem, placement, seed, options.effort * routing, pulse)
-        if isinstance(result, Mapping):
+        likely = self._likely(interval, number)
+        tried = self.ahead.outcome((interval, number), likely, pulse)
+        if self.leanest is None or tried.need < self.leanest[0]:
+            self.leanest = tried.need, tried.schedule
+        self.hungry = tried.result == STARVED
+        if isinstance(tried.result, Mapping):
             self.report(f"{name}: mapped")
-            return result
-        self.report(f"{name}: {result} conflicts remain")
-        self.fewest = min(self.fewest, result)
-        return result
-
-    def _schedule(self, interval: int, stretch: int) -> Schedule:
-        """Where placement begins: early, or gently where that needs fewer of scarce registers."""
-        problem = self.problem
-        start = modulo_schedule(problem, interval, stretch) or earliest_starts(problem, interval)
-        most = max(demand(problem, interval, start))
-        if interval >= LONG and most > SCARCE * self.registers:
-            gentle = gentle_schedule(problem, interval)
-            if gentle is not None and max(demand(problem, interval, gentle)) < most:
-                start = gentle
-        return Schedule(problem.dfg, interval, tuple(start))
-
-    def _hopeless(self, placement: Placement) -> bool:
-        """Whether a placement needs too many registers for an attempt at routing it."""
-        self.hungry = self._weigh(placement.schedule) > BURSTING * self.registers
-        return self.hungry
-
-    def _weigh(self, schedule: Schedule) -> float:
-        """The registers that a schedule needs in the mean; the leanest one is remembered."""
-        need = self._need(schedule.start, schedule.interval)
-        if self.leanest is None or need < self.leanest[0]:
-            self.leanest = need, schedule
-        return need
+            return tried.result
+        self.ahead.expect(likely)
+        if self.hungry:
+            self.report(f"{name}: values need too many registers")
+        else:
+            self.report(f"{name}: {tried.result} conflicts remain")
+            self.fewest = min(self.fewest, tried.result)
+        return tried.result
 
     def failure(self) -> DoesNotFit:
         """Why nothing was found."""
@@ -332,7 +271,7 @@ class Search:
         if need <= CROSSED * self.registers or self.starved:
             schedule = self.starved
         if schedule is not None:
-            need = self._need(schedule.start, schedule.interval)
+            need = registers_needed(self.problem, schedule)
             peak = max(demand(self.problem, schedule.interval, schedule.start))
             return DoesNotFit(
                 f"{self.problem.dfg.name}: no routes found on {name} {where}: the best schedule holds"

@@ -9,12 +9,12 @@ from arch.fabric import Fabric
 
 from .bound import match_streams, minimum_interval, pack_memories
 from .check import check_mapping
+from .clock import Clock, OutOfTime
 from .dfg import DFG, evaluation_order
 from .flat import Problem
 from .mapping import MapOptions, Mapping
 from .place import placement_of
 from .route import route
-from .search import Clock, OutOfTime
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sim.guardian import WORKSPACE, end_workers
 from .cli_simulation import SIMULATION_VALUED, TIMES, add_simulation, check_simulation, joined, simulation
 from .diagnostic import MacahError
 from .gcc_flags import VALUED, take_flags
+from .jobs import add_jobs
 from .messages import FORMATS, MAX_ERRORS, MessageOptions, Messages, Stopped, format_in
 from .options import Options
 from .warn import WarningOptions
@@ -192,6 +193,7 @@ def add_mapping(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for mapping a kernel: then the best mapping so far is taken (default: any)",
     )
+    add_jobs(parser)
     add("--ii", type=_interval, default=0, metavar="N", help="map at exactly this initiation interval")
     add("--max-ii", type=_interval, default=0, metavar="N", help="map at no longer initiation interval")
 
@@ -285,6 +287,7 @@ def parse(argv: Sequence[str]) -> Options:
         seed=found.seed,
         effort=found.effort,
         time_limit=found.time_limit,
+        jobs=found.jobs,
         ii=found.ii,
         max_ii=found.max_ii,
         unroll=tuple(found.unroll),
@@ -354,7 +357,7 @@ def _messages(parser: argparse.ArgumentParser, found: argparse.Namespace) -> tup
 _VALUED = (
     *SIMULATION_VALUED,
     *("-o", "--mode", "--modes", "--timeout", "--arch", "--unroll", "--seed", "--adpc", "--emit"),
-    *("--effort", "--time-limit", "--ii", "--max-ii"),
+    *("--effort", "--time-limit", "--jobs", "--ii", "--max-ii"),
     *VALUED,
     *("--dump-after", "--disable", "--save-report", "-I", "-D", "-U", "-l", "-L", "--diagnostics-format"),
 )

@@ -119,7 +119,7 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     if output is not None:
         check_output(output, Path(found.graph))
     effort = EFFORTS[found.effort]
-    options = MapOptions(found.seed, effort, found.ii, found.max_ii, found.time_limit)
+    options = MapOptions(found.seed, effort, found.ii, found.max_ii, found.time_limit, found.jobs)
     stages = Stages(found.verbose)
     try:
         with stages.progress():

@@ -26,6 +26,7 @@ class Options:
     seed: int = 1
     effort: str = "normal"  # of EFFORTS
     time_limit: float = 0.0  # seconds for mapping a kernel; 0: any
+    jobs: int = 1  # processes for mapping a kernel
     ii: int = 0  # exactly this initiation interval; 0: the smallest
     max_ii: int = 0  # 0: what the architecture has
     unroll: tuple[str, ...] = ()  # FILE:LINE=K, or "none"
@@ -57,4 +58,5 @@ class Options:
 
     def mapping(self) -> MapOptions:
         """What the mapper is told."""
-        return MapOptions(self.seed, EFFORTS[self.effort], self.ii, self.max_ii, self.time_limit)
+        effort = EFFORTS[self.effort]
+        return MapOptions(self.seed, effort, self.ii, self.max_ii, self.time_limit, self.jobs)

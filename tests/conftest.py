@@ -12,6 +12,8 @@ import pytest
 os.environ["MACAH_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "macah")
 # So that runs repeat, cycle by cycle, whatever else the machine does.
 os.environ["MACAH_TIME"] = "lockstep"
+# Tests run beside each other already.
+os.environ["MACAH_JOBS"] = "1"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

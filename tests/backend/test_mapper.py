@@ -17,10 +17,11 @@ import backend
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.check import check_mapping
+from backend.clock import OutOfTime
 from backend.dfg import DFG, Const, Use
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
-from backend.search import FIRST, OutOfTime, Search
+from backend.search import FIRST, Search
 from backend.show import show_mapping
 
 SMALL, LARGE, MOSAIC = (load_fabric(name) for name in ("grid4x4", "grid8x8", "mosaic:3x3"))

@@ -436,8 +436,27 @@ def test_what_the_mapper_is_told() -> None:
     assert parse(["--ii", "4", "a.macah"]).mapping().interval == 4
 
 
+def test_processes_for_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MACAH_JOBS", "5")
+    assert parse(["a.macah"]).mapping().jobs == 5
+    assert parse(["run", "--jobs", "3", "a.macah"]).mapping().jobs == 3
+    monkeypatch.delenv("MACAH_JOBS")
+    assert parse(["a.macah"]).mapping().jobs in (1, 2)
+    monkeypatch.setenv("MACAH_JOBS", "many")
+    with pytest.raises(UsageError, match="MACAH_JOBS"):
+        parse(["a.macah"])
+
+
 @pytest.mark.parametrize(
-    "words", [["--ii", "0"], ["--ii=-1"], ["--max-ii", "x"], ["--time-limit", "0"], ["--ii=2", "--max-ii=3"]]
+    "words",
+    [
+        ["--ii", "0"],
+        ["--ii=-1"],
+        ["--max-ii", "x"],
+        ["--time-limit", "0"],
+        ["--jobs", "0"],
+        ["--ii=2", "--max-ii=3"],
+    ],
 )
 def test_nonsense_about_intervals_is_refused(words: list[str]) -> None:
     with pytest.raises(UsageError):

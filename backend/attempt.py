@@ -1,0 +1,99 @@
+"""One attempt at an interval: a schedule, a placement and its routing, as its number says.
+
+An attempt depends on the problem, the options, its interval and its number alone, so it may be made anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .flat import Problem
+from .mapping import MapOptions, Mapping, Schedule
+from .place import HOT, WARM, place
+from .pressure import demand, gentle_schedule
+from .route import LONG, route
+from .schedule import earliest_starts, modulo_schedule
+
+RECIPES = ((1, 1, 1), (0, 1, 1), (2, 3, 2), (0, 1, 2), (1, 1, 1), (1, 6, 2), (0, 1, 1), (2, 4, 4))
+"""Of each attempt, in turn: how much longer delays are in the schedule that it begins with, and how much it
+does of placing and of routing."""
+
+DEAR = ((1, 1, 1), (2, 3, 2))
+"""The same where an attempt takes seconds."""
+
+MANY = 250
+"""Graphs of more nodes are those whose attempts take seconds."""
+
+HUGE = 1000
+"""Graphs of more nodes get half of that for placing, which takes most of their time."""
+
+SHORT = 2
+"""At intervals up to SHORT placing begins hotter."""
+
+STARVED = 1 << 30
+"""What an attempt comes to whose values need too many registers."""
+
+SCARCE = 0.6
+"""The part of the registers that values may need until schedules have to be gentle."""
+
+BURSTING = 0.88
+"""The part of the registers that values may need, in the mean, for an attempt at routing."""
+
+PLACING = -1
+"""What is told instead of conflicts while there are no routes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of an attempt: a mapping, or how many conflicts remain.
+
+    `need` is how many registers the placed schedule needs in the mean.
+    """
+
+    result: Mapping | int
+    schedule: Schedule
+    need: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """The attempts at one problem."""
+
+    problem: Problem
+    options: MapOptions
+
+    def make(self, interval: int, number: int, pulse: Callable[[int], None]) -> Tried:
+        """Place and route once.
+
+        `pulse` is told again and again how many conflicts are left, and may raise what ends the work.
+        """
+        problem, options = self.problem, self.options
+        recipes = RECIPES if problem.nodes <= MANY else DEAR
+        stretch, placing, routing = recipes[number % len(recipes)]
+        seed = options.seed * 1000003 + interval * 101 + number
+        effort = options.effort * placing / (2 if problem.nodes > HUGE else 1)
+        heat = HOT if interval <= SHORT else WARM
+        first = self._schedule(interval, stretch)
+        placement = place(problem, first, seed, effort, heat, lambda: pulse(PLACING))
+        need = registers_needed(problem, placement.schedule)
+        if need > BURSTING * problem.terrain.registers:
+            return Tried(STARVED, placement.schedule, need)
+        result = route(problem, placement, seed, options.effort * routing, pulse)
+        return Tried(result, placement.schedule, need)
+
+    def _schedule(self, interval: int, stretch: int) -> Schedule:
+        """Where placement begins: early, or gently where that needs fewer of scarce registers."""
+        problem = self.problem
+        start = modulo_schedule(problem, interval, stretch) or earliest_starts(problem, interval)
+        most = max(demand(problem, interval, start))
+        if interval >= LONG and most > SCARCE * problem.terrain.registers:
+            gentle = gentle_schedule(problem, interval)
+            if gentle is not None and max(demand(problem, interval, gentle)) < most:
+                start = gentle
+        return Schedule(problem.dfg, interval, tuple(start))
+
+
+def registers_needed(problem: Problem, schedule: Schedule) -> float:
+    """How many registers a schedule needs in the mean."""
+    return sum(demand(problem, schedule.interval, schedule.start)) / schedule.interval
