@@ -27,7 +27,8 @@ class Bounds:
     """Why no mapping can have a smaller interval.
 
     `binding` says in words what binds; `cycle` are the nodes of the recurrence with the largest demand,
-    if there is one. `crowded`: they have no places at a shorter interval that their cycles would allow.
+    if there is one. `crowded`: they have no places at a shorter interval that their cycles would allow, or
+    if there are none, values have no ways.
     """
 
     resource: int

@@ -9,11 +9,12 @@ refutation holds for every schedule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from arch.fabric import RESULT_FAR
 
+from .bisection import indivisible
 from .bound import Bounds, delays
 from .cycles import Delay, components
 from .exact_clauses import Clauses
@@ -45,18 +46,37 @@ class Core:
     arcs: tuple[Delay, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """Why there is no mapping at an interval, in words; if that is a core, its operations."""
+
+    why: str
+    nodes: tuple[int, ...] = ()
+
+
+def refutation(problem: Problem, interval: int) -> Refutation | None:
+    """Of a core without places at an interval, or of an array's middle that too much would have to cross."""
+    if nodes := refuted(problem, interval):
+        return Refutation(f"a recurrence of {len(nodes)} operations", nodes)
+    if why := indivisible(problem, interval):
+        return Refutation(why)
+    return None
+
+
 def tightened(bounds: Bounds, problem: Problem, reached: int) -> Bounds:
-    """Bounds that know of cores: raised for as long as they are below an interval that was reached."""
-    while bounds.mii < reached and (nodes := refuted(problem, bounds.mii)):
-        bounds = raised(bounds, nodes)
+    """Bounds that know of refutations: raised for as long as they are below an interval that was reached."""
+    while bounds.mii < reached and (found := refutation(problem, bounds.mii)):
+        bounds = raised(bounds, found)
     return bounds
 
 
-def raised(bounds: Bounds, nodes: tuple[int, ...]) -> Bounds:
-    """Bounds above an interval at which a core has no places."""
+def raised(bounds: Bounds, found: Refutation) -> Bounds:
+    """Bounds above an interval that is refuted."""
     mii = bounds.mii + 1
-    why = f"a recurrence of {len(nodes)} operations, too many to be next to each other at {bounds.mii}"
-    return Bounds(bounds.resource, mii, mii, why, nodes, crowded=True)
+    if not found.nodes:
+        return replace(bounds, resource=mii, mii=mii, binding=found.why, cycle=(), crowded=True)
+    why = f"{found.why}, too many to be next to each other at {bounds.mii}"
+    return Bounds(bounds.resource, mii, mii, why, found.nodes, crowded=True)
 
 
 def refuted(problem: Problem, interval: int) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ def _results(problem: Problem, node: int, output: int) -> frozenset[int]:
 # --- Ways between tiles
 
 
-class _Border(NamedTuple):
+class Border(NamedTuple):
     """The units inside some tiles, and through how many resources words can leave and enter in a slot."""
 
     units: frozenset[int]
@@ -81,11 +81,11 @@ def _crossings(problem: Problem) -> Iterable[Bound]:
     for units in dict.fromkeys(problem.classes):
         tiles = frozenset(fabric.units[u].tile for u in units)
         if len(tiles) < len({unit.tile for unit in fabric.units}):
-            yield from _crossing(problem, _border(problem.terrain, tiles), len(tiles))
+            yield from _crossing(problem, border(problem.terrain, tiles), len(tiles))
 
 
 @lru_cache(maxsize=64)
-def _border(terrain: Terrain, tiles: frozenset[int]) -> _Border:
+def border(terrain: Terrain, tiles: frozenset[int]) -> Border:
     """Words pass the last resource on this side, and the first one on the other: the fewer of them count."""
     fabric = terrain.fabric
     inside = [resource.tile in tiles for resource in fabric.resources]
@@ -97,10 +97,10 @@ def _border(terrain: Terrain, tiles: frozenset[int]) -> _Border:
                 before.add(source)
                 after.add(sink.id)
     out, into = (min(len(before), len(after)) for before, after in ends)
-    return _Border(frozenset(unit.id for unit in fabric.units if unit.tile in tiles), out, into)
+    return Border(frozenset(unit.id for unit in fabric.units if unit.tile in tiles), out, into)
 
 
-def _crossing(problem: Problem, border: _Border, tiles: int) -> Iterable[Bound]:
+def _crossing(problem: Problem, border: Border, tiles: int) -> Iterable[Bound]:
     """Values out of the tiles, and into them.
 
     A value that could stay inside keeps an operation there that could be elsewhere, in a slot that is left.

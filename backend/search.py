@@ -14,7 +14,7 @@ from .ahead import Ahead, Key
 from .attempt import BURSTING, HUGE, MANY, RECIPES, SHORT, STARVED, Attempts, registers_needed
 from .bound import Bounds
 from .clock import Clock, OutOfTime
-from .core import raised, refuted
+from .core import raised, refutation
 from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Schedule, Shortage
 from .pressure import demand, gentle_schedule, lives
@@ -218,13 +218,13 @@ class Search:
         return found is not None
 
     def _refuted(self, interval: int) -> bool:
-        """Whether a core has no places at an interval: then that is below the bound."""
-        nodes = refuted(self.problem, interval)
-        if nodes and interval == self.bounds.mii:
-            self.bounds = raised(self.bounds, nodes)
-        if nodes:
-            self.report(f"II {interval}: refuted by a recurrence of {len(nodes)} operations")
-        return bool(nodes)
+        """Whether it is known that there is no mapping at an interval, which then is below the bound."""
+        found = refutation(self.problem, interval)
+        if found and interval == self.bounds.mii:
+            self.bounds = raised(self.bounds, found)
+        if found:
+            self.report(f"II {interval}: refuted by {found.why}")
+        return found is not None
 
     def _attempt(self, interval: int, number: int) -> Mapping | int:
         """Place and route once: a mapping, or how many conflicts remain."""

@@ -302,7 +302,9 @@ def _binding(account: Account) -> str:
 
 
 def _crowd(account: Account) -> str:
-    """A recurrence that has no places, and the lines of its operations."""
+    """A recurrence that has no places, and the lines of its operations; or what else has none."""
     places = [account.mapping.dfg.nodes[n].where for n in account.bounds.cycle]
     lines = sorted({place.line for place in places if place is not None})
+    if not account.bounds.cycle:
+        return account.bounds.binding
     return f"{account.bounds.binding}: {'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}"
