@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 
 from program_generator import program
+from program_generator_nests import nests
 from random_checks import SANITIZE, Failure, Unfit, check, check_translation
 from reducer import reduced
 
@@ -50,6 +51,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--unroll", type=int, default=1, help="copies of the bodies of all loops")
     parser.add_argument("--keep", type=Path, default=Path("random-failures"), help="where failures are kept")
     parser.add_argument("--bubbles", action="store_true", help="of receives; streams are late at random")
+    parser.add_argument("--nests", action="store_true", help="kernels as people write them")
     parser.add_argument("--disable", default="", metavar="NAME,...|some")
     return parser.parse_args()
 
@@ -63,9 +65,15 @@ def _disabled(words: str, seed: int) -> frozenset[str]:
     return names
 
 
+def _text(seed: int, options: argparse.Namespace) -> str:
+    if options.nests:
+        return nests(seed)
+    return program(seed, size=5, hardware=True, wide=False) if options.hardware else program(seed)
+
+
 def _one(seed: int, options: argparse.Namespace, directory: Path) -> str:
     fabric = load_fabric("grid8x8") if options.hardware else None
-    text = program(seed, size=5, hardware=True, wide=False) if options.hardware else program(seed)
+    text = _text(seed, options)
     without = _disabled(options.disable, seed)
     flags = SANITIZE if options.sanitize else ()
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from plain_c import plain_c
 from program_generator import Generator, program
+from program_generator_nests import nests
 from program_generator_types import Choices
 from random_checks import SANITIZE, Failure, Unfit, check, check_translation, reference
 from reducer import reduced
@@ -84,6 +85,17 @@ def test_a_failure_is_reduced() -> None:
 def test_the_rewriting_to_plain_c_leaves_no_macah() -> None:
     text = "".join(plain_c(program(seed)).split("#define abs", 1)[1] for seed in range(30))
     assert not any(sign in text for sign in (" <! ", " <? ", " :: ", "[^", "kernel {"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nests_agree(seed: int, directory: Path) -> None:
+    assert fails(nests(seed), directory, without=frozenset({"shorten"})) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10_000, 10_060))
+def test_more_nests_agree(seed: int, directory: Path) -> None:
+    assert fails(nests(seed), directory) is None
 
 
 @pytest.mark.slow
