@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .fabric import Fabric, Kind, Unit
-from .ops import MEMORY_OPS, OPS, WIDE_OPS
+from .ops import BIT_OPS, MEMORY_OPS, OPS, WIDE_OPS
 
 
 def check_fabric(fabric: Fabric) -> None:
@@ -71,6 +71,9 @@ def _check_unit(fabric: Fabric, unit: Unit) -> None:
         assert kinds <= {Kind.RESULT, Kind.REGISTER}, unit.name
         assert latency >= 2 or Kind.REGISTER not in kinds, f"{unit.name}: {name} is in a register at once"
         assert name not in MEMORY_OPS or unit.memory is not None, f"{unit.name}: {name}"
+        assert name in BIT_OPS or not fabric.is_narrow(unit), f"{unit.name}: {name} on bits"
+    ends = {*unit.operands, *(result for results in unit.results.values() for result in results)}
+    assert len({fabric.resources[end].narrow for end in ends}) == 1, f"{unit.name} is in two planes"
 
 
 def _check_memories(fabric: Fabric) -> None:
@@ -87,7 +90,7 @@ def _check_settings(fabric: Fabric) -> None:
     for some in fabric.settings:
         resources = [fabric.resources[setting] for setting in some]
         name = resources[0].name
-        assert len({(r.kind, r.tile) for r in resources}) == 1, f"settings of {name}"
+        assert len({(r.kind, r.tile, r.narrow) for r in resources}) == 1, f"settings of {name}"
         assert resources[0].kind in (Kind.REGISTER, Kind.WIRE), f"{name} is configured once"
         selected = [frozenset(resource.sources) for resource in resources]
         assert len(set(selected)) == len(selected), f"two settings of {name} are the same"
@@ -122,22 +125,27 @@ def _check_wires(fabric: Fabric) -> None:
 
 
 def _check_reachability(fabric: Fabric) -> None:
-    """Every result reaches every operand: all of them are connected through one wire, or one register."""
-    of_kind = {resource.kind: resource.id for resource in reversed(fabric.resources)}
-    pivot = of_kind[Kind.WIRE if fabric.loops else Kind.REGISTER]
-    before = _closure(pivot, [resource.sources for resource in fabric.resources])
-    after = _closure(pivot, fabric.sinks)
-    for resource in fabric.resources:
-        name = f"{resource.name} (from {fabric.resources[pivot].name})"
-        assert resource.kind is not Kind.RESULT or resource.id in before, f"no way from {name}"
-        assert resource.kind is not Kind.OPERAND or resource.id in after, f"no way to {name}"
+    """Every result reaches every operand: all of them are connected through one wire, or one register.
+
+    Words do in the plane of words, values of one bit wherever these may be.
+    """
+    for one_bit in (False, True)[: 1 + fabric.planes]:
+        allowed = [fabric.allows(resource.id, one_bit) for resource in fabric.resources]
+        of_kind = {r.kind: r.id for r in reversed(fabric.resources) if allowed[r.id]}
+        pivot = of_kind[Kind.WIRE if fabric.loops else Kind.REGISTER]
+        before = _closure(pivot, [resource.sources for resource in fabric.resources], allowed)
+        after = _closure(pivot, fabric.sinks, allowed)
+        for resource in (resource for resource in fabric.resources if allowed[resource.id]):
+            name = f"{resource.name} (from {fabric.resources[pivot].name})"
+            assert resource.kind is not Kind.RESULT or resource.id in before, f"no way from {name}"
+            assert resource.kind is not Kind.OPERAND or resource.id in after, f"no way to {name}"
 
 
-def _closure(start: int, edges: Sequence[tuple[int, ...]]) -> set[int]:
+def _closure(start: int, edges: Sequence[tuple[int, ...]], allowed: Sequence[bool]) -> set[int]:
     found, waiting = {start}, [start]
     for here in waiting:
         for there in edges[here]:
-            if there not in found:
+            if there not in found and allowed[there]:
                 found.add(there)
                 waiting.append(there)
     return found

@@ -10,10 +10,10 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from .description import Description, Layer, Links, UnitKind
+from .description import Bits, Description, Layer, Links, UnitKind
 from .fabric import Fabric
-from .layout import Layout
-from .ops import MOST_INPUTS, OPAQUE_OPS, OPS, WIDE_OPS
+from .layout import LETTERS, Layout
+from .ops import BIT_OPS, MOST_INPUTS, OPAQUE_OPS, OPS, WIDE_OPS
 from .tables import ArchitectureError, Table
 
 __all__ = ["ArchitectureError", "load_fabric", "shipped"]
@@ -72,13 +72,13 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     rows, columns = root.take_int("rows", 2, LARGEST), root.take_int("columns", 2, LARGEST)
     if size:
         rows, columns = size
-    links = _read_links(root.take_table("links"), min(rows, columns))
+    links = _read_links(root.take_table("links"), root.take_table("bits"), min(rows, columns))
     tables = root.take_tables("layer")
     # One memory, with every unit as a port that does `mem`.
     memory = root.take_table("memory")
     words = memory.take_int("words", 1, 1 << 24) if memory.values else 0
     memory.close()
-    layers = tuple(_read_layer(table, words > 0) for table in tables)
+    layers = tuple(_read_layer(table, words > 0, bool(links.bits.steps)) for table in tables)
     root.close()
     if not layers:
         raise root.error("no [[layer]]: the tiles are empty")
@@ -88,7 +88,7 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     return Description(name, width, max_interval, rows, columns, layers, links, words)
 
 
-def _read_links(table: Table, side: int) -> Links:
+def _read_links(table: Table, bits: Table, side: int) -> Links:
     """Which tiles are linked, and how: see `description.Links`.
 
     `shared`: all links of a tile are one register. `static`: so many of the `words` of each link are
@@ -121,10 +121,23 @@ def _read_links(table: Table, side: int) -> Links:
     once = [f"_static{k or ''}" for k in range(static)]
     links = [("out" if shared or held else name, *step) for name, step in steps.items()]
     found = tuple((name + end, down, right) for name, down, right in links for end in (*suffixes, *once))
-    return Links(table, found, wrap, held, crossbar, frozenset(n + end for n, _, _ in links for end in once))
+    if bits.values and (held or crossbar):
+        raise bits.error("a plane of bits excludes 'held' and 'crossbar'")
+    once_for_all = frozenset(name + end for name, _, _ in links for end in once)
+    return Links(table, found, wrap, held, crossbar, once_for_all, _read_bits(bits, links))
 
 
-def _read_layer(table: Table, shared: bool) -> Layer:
+def _read_bits(table: Table, links: list[tuple[str, int, int]]) -> Bits:
+    """The plane of bits, if there is one: `links` bits beside each link, see `description.Bits`."""
+    count = table.take_int("links", 1, 8) if table.values else 0
+    apart = table.take_bool("apart")
+    table.close()
+    ends = [f"_bit{k or ''}" for k in range(count)]
+    steps = tuple((name + end, down, right) for name, down, right in links for end in ends)
+    return Bits(table, steps, apart)
+
+
+def _read_layer(table: Table, shared: bool, planes: bool) -> Layer:
     name = table.take_name("name")
     where = table.take_table("where")
     every = where.take_int("every_row", 1, LARGEST, 1), where.take_int("every_column", 1, LARGEST, 1)
@@ -133,33 +146,67 @@ def _read_layer(table: Table, shared: bool) -> Layer:
     checkerboard, border = where.take_bool("checkerboard"), where.take_bool("border")
     where.close()
     registers = table.take_int("registers", 0, 64, 0)
-    units = tuple(_read_unit(unit, shared) for unit in table.take_tables("unit"))
-    memory = _read_memory(table.take_table("memory")) if "memory" in table.values else None
+    bit_registers = table.take_int("bit_registers", 0, 64, 0)
+    if bit_registers and not planes:
+        raise table.error(_NO_PLANE, "bit_registers")
+    units = tuple(_read_unit(unit, shared, planes) for unit in table.take_tables("unit"))
+    memory = _read_memory(table.take_table("memory"), planes) if "memory" in table.values else None
     table.known.append("memory")
     table.close()
-    return Layer(name, where, every, first, start, checkerboard, border, registers, units, memory)
+    return Layer(
+        name, where, every, first, start, checkerboard, border, registers, bit_registers, units, memory
+    )
 
 
-def _read_memory(table: Table) -> tuple[int, tuple[UnitKind, ...]]:
+_NO_PLANE = "there is no plane of bits: the file has no [bits]"
+
+
+def _takes_bits(table: Table, operands: int, planes: bool) -> tuple[int, ...]:
+    """The operands, by letter, that select bits as well as words."""
+    letters = table.take_text("takes_bits")
+    if letters and not planes:
+        raise table.error(_NO_PLANE, "takes_bits")
+    for letter in letters:
+        if letter not in LETTERS[:operands]:
+            known = ", ".join(LETTERS[:operands])
+            raise table.error(
+                f"'takes_bits' names no operand with '{letter}' (they are {known})", "takes_bits"
+            )
+    return tuple(sorted({LETTERS.index(letter) for letter in letters}))
+
+
+def _read_memory(table: Table, planes: bool) -> tuple[int, tuple[UnitKind, ...]]:
     """A bank of `words` words with `ports` units that load and store, one access each per cycle."""
     words = table.take_int("words", 1, 1 << 24)
     ports = table.take_int("ports", 1, 16)
     load, store = table.take_int("load", 2, 64), table.take_int("store", 1, 64)
+    bits = _takes_bits(table, 3, planes)
     table.close()
     loads = {"load": load} | dict.fromkeys(_members("access", 3), load)
     groups = (("load", loads), ("store", {"store": store}))
-    return words, tuple(UnitKind(f"mem{port}", 3, groups) for port in range(ports))
+    return words, tuple(UnitKind(f"mem{port}", 3, groups, bits=bits) for port in range(ports))
 
 
-def _read_unit(table: Table, shared: bool) -> UnitKind:
-    """`does` maps a class of operations, or one operation, to its latency; each entry has its own results."""
+def _read_unit(table: Table, shared: bool, planes: bool) -> UnitKind:
+    """`does` maps a class of operations, or one operation, to its latency; each entry has its own results.
+
+    A unit `on_bits` does those of a class that bits are enough for.
+    """
     name = table.take_name("name")
     operands = table.take_int("operands", 1, MOST_INPUTS)
+    narrow = table.take_bool("on_bits")
+    if narrow and not planes:
+        raise table.error(_NO_PLANE, "on_bits")
+    bits = _takes_bits(table, operands, planes)
+    if narrow and bits:
+        raise table.error("a unit on bits has no operands for words: leave out 'takes_bits'", "takes_bits")
     does = table.take_table("does")
     groups: dict[str, dict[str, int]] = {}
     for key in list(does.values):
         latency = does.take_int(key, 1, 64)
         members = _members(key, operands)
+        if members and narrow and not (members := _on_bits(key, members, operands)):
+            raise does.error(f"'{key}' is nothing that a unit on bits does ({', '.join(BIT_OPS)})", key)
         if not members:
             raise does.error(f"'{key}' is neither an operation nor a class of them", key)
         for op in members:
@@ -176,7 +223,12 @@ def _read_unit(table: Table, shared: bool) -> UnitKind:
     table.close()
     if not groups:
         raise table.error(f"unit '{name}' does nothing: 'does' is missing or empty")
-    return UnitKind(name, operands, tuple(groups.items()))
+    return UnitKind(name, operands, tuple(groups.items()), narrow, bits)
+
+
+def _on_bits(key: str, members: list[str], operands: int) -> list[str]:
+    """Of some operations those for bits; of a class those with so few inputs."""
+    return [op for op in members if op in BIT_OPS and (op == key or OPS[op].arity <= operands)]
 
 
 def _members(key: str, operands: int) -> list[str]:

@@ -9,11 +9,16 @@ from .tables import Table
 
 @dataclass(frozen=True)
 class UnitKind:
-    """A function unit: latencies by operation, in groups that share result ports."""
+    """A function unit: latencies by operation, in groups that share result ports.
+
+    A `narrow` one works on bits. Of others, the operands at `bits` can select bits as well.
+    """
 
     name: str
     operands: int
     groups: tuple[tuple[str, dict[str, int]], ...]
+    narrow: bool = False
+    bits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Layer:
     checkerboard: bool
     border: bool
     registers: int
+    bit_registers: int
     units: tuple[UnitKind, ...]
     memory: tuple[int, tuple[UnitKind, ...]] | None
 
@@ -40,6 +46,23 @@ class Layer:
             and down % self.every[0] == 0
             and right % self.every[1] == 0
         )
+
+
+@dataclass(frozen=True)
+class Bits:
+    """The plane of bits: its links (name, down, right), registers that take what words' links take, in bits.
+
+    They select results, the low bit of those of words, and what the tile holds or gets in bits. So do the
+    tile's registers of bits. Operands of units on bits select what comes in and what is held, in bits and, as
+    low bits, in words; of other units some (`UnitKind.bits`) select bits besides words. The tile's registers
+    of words take bits, too: as words of 0 or 1, these can go on anywhere.
+
+    With `apart`, values of one bit stay in this plane, so nothing takes them out of it but operands.
+    """
+
+    table: Table
+    steps: tuple[tuple[str, int, int], ...] = ()
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +83,8 @@ class Links:
 
     The links named in `static` are configured once: each is a register that takes, in every cycle, what the
     same result or register of the tile shows, or the same link that comes in. It cannot hold a word.
+
+    `bits` are the links of the plane of bits, which is beside registered links.
     """
 
     table: Table
@@ -67,7 +92,8 @@ class Links:
     wrap: bool
     held: bool
     crossbar: bool
-    static: frozenset[str] = frozenset()
+    static: frozenset[str]
+    bits: Bits
 
 
 @dataclass(frozen=True)

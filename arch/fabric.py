@@ -15,6 +15,10 @@ An operation can also leave its result in a REGISTER: it is there in cycle t + L
 it or not, and what the register held or would have selected is gone. The cycle of entering it counts in L.
 Operations without a value can have such a result, too: then the register holds nothing.
 
+A resource is of one of two planes: it carries words, or, if it is `narrow`, one bit. Only values that are 0
+or 1 in every iteration may be in narrow resources (`Fabric.allows`). A narrow resource that selects a word
+takes its low bit; one of words that selects a narrow one gets 0 or 1.
+
 A multiplexer that is configured once, for all slots, is one resource for each of its *settings*, of which a
 configuration uses one. So whoever shares it over time agrees on the setting.
 """
@@ -54,6 +58,7 @@ class Resource:
     tile: int
     sources: tuple[int, ...]
     static: int | None = None
+    narrow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,12 @@ class Unit:
     """Something that issues at most one operation in a cycle.
 
     `latency` maps each operation that it can do to its latency in cycles (at least 1); every operation is
-    pipelined. `operands` are its OPERAND resources, by position. `results[op]` are the RESULT resources of
-    each output of `op`; operations that share one compete for it in the cycle of their result. `memory` is
-    the index of the memory it accesses, if it is a memory port. A unit that does stream operations is one
-    stream port: all operations on one stream and direction use the same unit, and no other stream may.
+    pipelined. Its operands and results are all of one plane; if that is of bits, it does its operations on
+    bits (`arch.ops.BIT_OPS`). `operands` are its OPERAND resources, by position. `results[op]` are the RESULT
+    resources of each output of `op`; operations that share one compete for it in the cycle of their result.
+    `memory` is the index of the memory it accesses, if it is a memory port. A unit that does stream
+    operations is one stream port: all operations on one stream and direction use the same unit, and no other
+    stream may.
     """
 
     id: int
@@ -107,7 +114,8 @@ class Fabric:
     """One accelerator. Ids are positions in the tuples.
 
     `loops`: ways through wires can lead back to their beginning, as through crossbars. No route does, so no
-    configuration has a loop without a register.
+    configuration has a loop without a register. `apart`: values of one bit are in narrow registers and wires
+    alone, never in those for words.
     """
 
     name: str
@@ -118,6 +126,7 @@ class Fabric:
     resources: tuple[Resource, ...]
     memories: tuple[MemoryBank, ...]
     loops: bool = False
+    apart: bool = False
     digest: str = field(default="", compare=False)
 
     def __hash__(self) -> int:
@@ -143,9 +152,32 @@ class Fabric:
 
     @cached_property
     def registers(self) -> int:
-        """How many words the fabric can hold."""
-        plain = sum(r.kind is Kind.REGISTER for r in self.resources if r.static is None)
-        return plain + sum(self.resources[some[0]].kind is Kind.REGISTER for some in self.settings)
+        """How many words and bits the fabric can hold."""
+        return self.registers_of(False) + self.registers_of(True)
+
+    def registers_of(self, narrow: bool) -> int:
+        """How many bits (if narrow) or words the fabric can hold."""
+        plain = sum(
+            r.kind is Kind.REGISTER for r in self.resources if r.static is None and r.narrow == narrow
+        )
+        some = [self.resources[settings[0]] for settings in self.settings]
+        return plain + sum(r.kind is Kind.REGISTER for r in some if r.narrow == narrow)
+
+    @cached_property
+    def planes(self) -> bool:
+        """Whether there is a plane of bits."""
+        return any(resource.narrow for resource in self.resources)
+
+    def allows(self, resource: int, one_bit: bool) -> bool:
+        """Whether a value, of one bit or not, may be in a resource."""
+        place = self.resources[resource]
+        if place.narrow or not one_bit:
+            return one_bit or not place.narrow
+        return not self.apart or place.kind in (Kind.RESULT, Kind.OPERAND)
+
+    def is_narrow(self, unit: Unit) -> bool:
+        """Whether a unit works on bits."""
+        return self.resources[unit.operands[0]].narrow
 
     @cached_property
     def _units_by_op(self) -> dict[str, tuple[int, ...]]:

@@ -238,6 +238,22 @@ WIDE_OPS = frozenset(op.name for op in _WIDE)
 OPAQUE_OPS = frozenset(op.name for op in _OPAQUE)
 COMPARISONS = frozenset({"eq", "ne", "slt", "sle", "ult", "ule"})
 
+# What units that work on bits can do, as expressions over operands of one bit. With operands that are 0 or 1
+# it is what the operation gives on words.
+BIT_OPS = {
+    "mov": "{0}",
+    "and": "({0} & {1})",
+    "or": "({0} | {1})",
+    "xor": "({0} ^ {1})",
+    "eq": "(~({0} ^ {1}))",
+    "ne": "({0} ^ {1})",
+    "slt": "(~{0} & {1})",
+    "sle": "(~{0} | {1})",
+    "ult": "(~{0} & {1})",
+    "ule": "(~{0} | {1})",
+    "select": "({0} ? {1} : {2})",
+}
+
 assert all(op.commutative <= (op.arity == 2) for op in OPS.values())
 
 _HIGH_PRODUCT = """\

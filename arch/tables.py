@@ -107,6 +107,10 @@ class Table:
             raise self.error(f"'{key}' must be a name, not '{value}'", key)
         return value
 
+    def take_text(self, key: str) -> str:
+        """A string; empty if absent."""
+        return str(self._take(key, str, ""))
+
     def take_table(self, key: str) -> Table:
         """A table; empty if absent."""
         return Table(self.file, (*self.where, key), dict(self._take(key, dict, {})), self.lines)

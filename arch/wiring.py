@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 class Wiring:
     """Adds the links of a layout, and finds the sources of all that selects.
 
-    `registers` are those of each tile. `sources` and `static` are by resource: what it selects, and the
+    `sources` and `static` are by resource: what it selects, and the
     number of the multiplexer that it is a setting of, if that is configured once.
     """
 
-    def __init__(self, layout: Layout, registers: list[list[int]]) -> None:
-        self.layout, self.registers = layout, registers
-        self.tiles, self.kind = layout.tiles, layout.d.links
+    def __init__(self, layout: Layout) -> None:
+        self.layout, self.tiles, self.kind = layout, layout.tiles, layout.d.links
         self.sources: dict[int, tuple[int, ...]] = {}
         self.static: dict[int, int] = {}
         if self.kind.crossbar:
@@ -50,8 +49,9 @@ class Wiring:
             else:
                 self._connect(tile.id, outgoing[tile.id], incoming[tile.id])
             once = [found for name, _ in self.layout.links(tile) if (found := settings.get((tile.id, name)))]
-            sources = [*self.layout.results(tile.id), *self.registers[tile.id], *incoming[tile.id]]
+            sources = [*self.layout.results(tile.id), *self.layout.registers[tile.id], *incoming[tile.id]]
             self._connect_settings(once, sources)
+        self._plane_of_bits()
 
     def _settings(self) -> dict[tuple[int, str], list[int]]:
         """The settings of links that are configured once, by tile and name; their sources are set later."""
@@ -61,7 +61,9 @@ class Wiring:
                 arriving[there] += 1
         found: dict[tuple[int, str], list[int]] = {}
         for tile in self.tiles:
-            count = len(self.layout.results(tile.id)) + len(self.registers[tile.id]) + arriving[tile.id]
+            count = (
+                len(self.layout.results(tile.id)) + len(self.layout.registers[tile.id]) + arriving[tile.id]
+            )
             for name, _ in self.layout.links(tile):
                 if name in self.kind.static:
                     names = [f"{tile.prefix}.{name}.{k}" for k in range(count)]
@@ -93,7 +95,7 @@ class Wiring:
                 outgoing[tile.id].append(link)
                 inputs[there].append(entry)
         for tile in self.tiles:
-            own = self.registers[tile.id]
+            own = self.layout.registers[tile.id]
             results = self.layout.results(tile.id)
             for unit in self.layout.units_of[tile.id]:
                 self.sources |= dict.fromkeys(unit.operands, (*inputs[tile.id], *own))
@@ -102,7 +104,7 @@ class Wiring:
 
     def _connect(self, tile: int, outgoing: list[int], incoming: list[int]) -> None:
         """Operands read links and registers; registers read results too, and themselves to hold."""
-        results, own = self.layout.results(tile), self.registers[tile]
+        results, own = self.layout.results(tile), self.layout.registers[tile]
         for unit in self.layout.units_of[tile]:
             for operand in unit.operands:
                 self.sources[operand] = (*incoming, *own)
@@ -113,10 +115,41 @@ class Wiring:
 
     def _connect_held(self, tile: int, incoming: list[int]) -> None:
         """Operands read the output, links and registers, a move the same; registers read the output."""
-        out, own = self.layout.out[tile], self.registers[tile]
+        out, own = self.layout.out[tile], self.layout.registers[tile]
         for unit in self.layout.units_of[tile]:
             for operand in unit.operands:
                 self.sources[operand] = (*incoming, *own, out)
         for register in own:
             self.sources[register] = (out, register)
         self.sources[out] = (*incoming, *own, out)
+
+    def _plane_of_bits(self) -> None:
+        """The links of bits, what selects bits besides words, and what selects words in bits."""
+        layout, apart = self.layout, self.kind.bits.apart
+        outgoing: list[list[int]] = [[] for _ in self.tiles]
+        incoming: list[list[int]] = [[] for _ in self.tiles]
+        for tile in self.tiles:
+            made: dict[str, int] = {}
+            for name, there in layout.bit_links(tile):
+                if name not in made:
+                    made[name] = layout.add(f"{tile.prefix}.{name}", Kind.REGISTER, tile.id, narrow=True)
+                    outgoing[tile.id].append(made[name])
+                if made[name] not in incoming[there]:
+                    incoming[there].append(made[name])
+        for tile in self.tiles:
+            own = layout.bit_registers[tile.id]
+            bits, made_here = [*incoming[tile.id], *own], layout.results(tile.id, narrow=True)
+            results = [*layout.results(tile.id), *made_here]
+            for operand in (operand for unit in layout.units_of[tile.id] for operand in unit.operands):
+                # Bits come first: of two ways of one price, a value of one bit takes that one.
+                if operand in layout.narrow:
+                    self.sources[operand] = (*bits, *(() if apart else self.sources[operand]))
+                elif operand in layout.takes_bits:
+                    self.sources[operand] = (*bits, *self.sources[operand])
+            if not apart:
+                for register in layout.registers[tile.id]:
+                    self.sources[register] = (*self.sources[register], *made_here, *bits)
+            for register in own:
+                self.sources[register] = (*results, *bits)
+            for link in outgoing[tile.id]:
+                self.sources[link] = (*results, *bits, link)

@@ -8,7 +8,7 @@ from arch.ops import MEMORY_OPS
 from .configuration import Configuration, Issue, Selected, configure
 from .dfg import Const, LiveIn
 from .mapping import Mapping
-from .rows import DRAIN_BITS, INDEX_BITS, OPCODES, STAGE_BITS, Field, NoHardware, Rows
+from .rows import DRAIN_BITS, INDEX_BITS, OPCODES, STAGE_BITS, WORD_BITS, Field, NoHardware, Rows
 from .verilog_frame import Access, FabricDesign
 
 
@@ -36,8 +36,9 @@ class _Writer:
 
     def access(self, ports: tuple[str, ...]) -> Access:
         for tile, row in enumerate(self.rows.rows):
+            whole = sum(field.bits == WORD_BITS for field in row.constants.values())
             for slot in range(self.configuration.interval):
-                for word in range(len(row.constants), len(row.words)):
+                for word in range(whole, len(row.words)):
                     self.words[self.rows.configuration(tile, slot, word)] = 0
         for slot in range(self.configuration.interval):
             for resource in self.fabric.resources:
@@ -104,9 +105,14 @@ class _Writer:
             since = self.rows.rows[tile].since[operand]
             self.put(tile, slot, since, self.stage(stage + source.distance))
             first = source.initial
-        address = self.rows.configuration(tile, slot, self.rows.rows[tile].constants[operand])
+        field = self.rows.rows[tile].constants[operand]
+        address = self.rows.configuration(tile, slot, field.word)
         if isinstance(first, LiveIn):
+            assert field.bits == WORD_BITS, "a captured scalar for an operand of one bit"
             self.live_ins[first.index].append(address)
+        elif field.bits < WORD_BITS:
+            assert isinstance(first, Const)
+            self.put(tile, slot, field, first.value)
         else:
             assert isinstance(first, Const)
             self.words[address] = first.value & 0xFFFFFFFF

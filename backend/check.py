@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from arch.fabric import Kind, Unit
+from arch.ops import OPS
 
 from .dfg import Node, Use
 from .mapping import Mapping, Route
+from .predicates import narrow, predicates
 
 
 class MappingError(AssertionError):
@@ -22,6 +24,7 @@ def check_mapping(mapping: Mapping) -> None:
     _check_routes(mapping)
     _check_sharing(mapping)
     _check_settings(mapping)
+    _check_planes(mapping)
 
 
 def _require(condition: bool, message: str) -> None:
@@ -175,6 +178,29 @@ def _check_sharing(mapping: Mapping) -> None:
             one = selected.setdefault((resource, cycle % interval), source)
             name = mapping.fabric.resources[resource].name
             _require(one == source, f"{name} selects two sources in slot {cycle % interval}")
+
+
+def _check_planes(mapping: Mapping) -> None:
+    """Words stay out of the plane of bits, what units on bits read and give is one bit, and `apart` holds."""
+    fabric, dfg = mapping.fabric, mapping.dfg
+    if not fabric.planes:
+        return
+    bits = predicates(dfg)
+    for node in dfg.nodes:
+        unit = _unit(mapping, node.id)
+        for operand, resource in zip(node.operands, unit.operands, strict=False):
+            one_bit = not fabric.resources[resource].narrow or narrow(operand, bits)
+            _require(one_bit, f"node {node.id}: an operand of {unit.name} takes one bit")
+        for output, resource in enumerate(unit.results[node.op][: OPS[node.op].outputs]):
+            one_bit = not fabric.resources[resource].narrow or (node.id, output) in bits
+            _require(one_bit, f"node {node.id}: {unit.name} gives one bit")
+    for route in mapping.routes:
+        use = dfg.nodes[route.consumer].operands[route.position]
+        assert isinstance(use, Use)
+        one_bit = (use.node, use.output) in bits
+        for step, _ in route.steps:
+            what = f"node {use.node} is {'one bit' if one_bit else 'a word'}"
+            _require(fabric.allows(step, one_bit), f"{what}, but in {fabric.resources[step].name}")
 
 
 def _check_settings(mapping: Mapping) -> None:

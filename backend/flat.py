@@ -1,23 +1,20 @@
-"""A fabric and a graph as flat integer arrays, for the hot loops of the mapper."""
+"""A graph on a fabric as flat integer arrays, for the hot loops of the mapper."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from arch.fabric import RESULT_FAR, Fabric, Kind
+from arch.fabric import Fabric
+from arch.ops import OPS
 
-from .dfg import DFG
-from .reach import between, far_from, far_to, least_to, nearest
+from .dfg import DFG, Node
+from .predicates import narrow, predicates
+from .terrain import ints, rows, terrain
 
 if TYPE_CHECKING:
     from .ledger import Ledger
-
-NEAR = 64
-"""How many near units of a class are listed for each unit."""
-
 
 BROKEN = 30.0
 """The first price of an edge without route, or of an order that is not kept."""
@@ -29,104 +26,24 @@ COLUMNS = 40
 """The most starts that a relocation looks at; `WIDEST` in the compiled modules."""
 
 
-def ints(values: Iterable[int]) -> array[int]:
-    """An array of C ints."""
-    return array("i", values)
+class Task(NamedTuple):
+    """What is asked of a unit: an operation; where there is a plane of bits, what of it is of one bit."""
 
+    op: str
+    bits: tuple[bool, ...] = ()
+    gives_bits: bool = False
 
-def rows(lists: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
-    """Lists of different lengths as one array and where each starts (compressed rows)."""
-    starts, flat = array("i", [0]), array("i")
-    for one in lists:
-        flat.extend(one)
-        starts.append(len(flat))
-    return starts, flat
-
-
-class Terrain:
-    """What the mapper asks about a fabric, computed once.
-
-    Operands with equal sources share a *basin*. `gap[basin * R + r]` is the fewest cycles from
-    resource r to an operand of that basin. Results with equal sinks share a *spring*; `far[spring * R + r]`
-    is the fewest cycles from such a result to resource r.
-    """
-
-    def __init__(self, fabric: Fabric) -> None:
-        resources = fabric.resources
-        self.fabric = fabric
-        self.resources = len(resources)
-        self.units = len(fabric.units)
-        self.delay = ints(r.kind is Kind.REGISTER for r in resources)
-        self.registers = fabric.registers
-        self.static = ints(-1 if r.static is None else r.static for r in resources)
-        self.settings_at, self.settings = rows(fabric.settings)
-        self.operand = ints(r.kind is Kind.OPERAND for r in resources)
-        self.sinks_at, self.sinks = rows(fabric.sinks)
-        self.sources_at, self.sources = rows([r.sources for r in resources])
-        basins: dict[tuple[int, ...], int] = {}
-        self.basin = ints([-1]) * len(resources)
-        for r in resources:
-            if r.kind is Kind.OPERAND:
-                self.basin[r.id] = basins.setdefault(tuple(sorted(r.sources)), len(basins))
-        self.gap = array("i")
-        for sources in basins:
-            self.gap.extend(far_from(self.sources_at, self.sources, self.delay, ints(sources), RESULT_FAR))
-        springs: dict[tuple[int, ...], int] = {}
-        self.spring = ints([-1]) * len(resources)
-        results = {r for u in fabric.units for outputs in u.results.values() for r in outputs}
-        for r in resources:
-            if r.id in results:
-                self.spring[r.id] = springs.setdefault(tuple(sorted(fabric.sinks[r.id])), len(springs))
-        self.far = array("i")
-        for sinks in springs:
-            self.far.extend(far_to(self.sinks_at, self.sinks, self.delay, ints(sinks), RESULT_FAR))
-        for r in resources:
-            if r.id in results:
-                # A result is reached from itself; others of the same spring are no concern of a search.
-                self.far[self.spring[r.id] * len(resources) + r.id] = 0
-        self.ports = max(len(u.operands) for u in fabric.units)
-        self.unit_operands = ints([-1]) * (self.ports * self.units)
-        for u in fabric.units:
-            for position, operand in enumerate(u.operands):
-                self.unit_operands[self.ports * u.id + position] = operand
-        self._near: dict[tuple[int, ...], tuple[array[int], array[int]]] = {}
-        self._least: dict[tuple[int, ...], array[int]] = {}
-        self._apart = self._between_units()
-
-    def _between_units(self) -> array[int]:
-        """The fewest cycles from any result of one unit to any operand of another."""
-        outs = [sorted({r for results in u.results.values() for r in results}) for u in self.fabric.units]
-        ins = [sorted({self.basin[o] for o in u.operands}) for u in self.fabric.units]
-        found: array[int] = between(self.gap, self.resources, *rows(outs), *rows(ins), RESULT_FAR)
-        return found
-
-    def apart(self, a: int, b: int) -> int:
-        """The fewest cycles from a result of unit a to an operand of unit b."""
-        return self._apart[a * self.units + b]
-
-    def least(self, units: tuple[int, ...]) -> array[int]:
-        """From each unit of the fabric, the fewest cycles to any of `units`."""
-        if units not in self._least:
-            self._least[units] = least_to(self._apart, self.units, ints(units), RESULT_FAR)
-        return self._least[units]
-
-    def near(self, units: tuple[int, ...]) -> tuple[array[int], array[int]]:
-        """For each unit of the fabric, the nearest ones of `units`, itself first: compressed rows."""
-        if units not in self._near:
-            some = ints(units)
-            table = [nearest(self._apart, self.units, u, some, NEAR) for u in range(self.units)]
-            self._near[units] = rows(table)
-        return self._near[units]
-
-
-@lru_cache(maxsize=8)
-def terrain(fabric: Fabric) -> Terrain:
-    """The fabric's terrain."""
-    return Terrain(fabric)
+    def fits(self, fabric: Fabric, unit: int) -> bool:
+        """Whether a unit that does the operation does it on what there is: those on bits need bits alone."""
+        return not fabric.is_narrow(fabric.units[unit]) or (self.gives_bits and all(self.bits))
 
 
 class Problem:
     """A graph on a terrain: nodes with candidate units, edges, orders, and groups that move as one.
+
+    Nodes have the same operation code if they do the same operation and, where there is a plane of bits, read
+    and give bits at the same places. `plane[e]` is what to add to an operand or result to find the basin or
+    spring of edge e.
 
     `latency[c * U + u]` is the latency of operation code c on unit u, 0 if it cannot; `result[(2 * c + k)
     * U + u]` the resource of its output k, -1 if none. A *group* is a stream (one unit for all its
@@ -136,22 +53,32 @@ class Problem:
     def __init__(self, dfg: DFG, fabric: Fabric) -> None:
         self.dfg, self.fabric, self.terrain = dfg, fabric, terrain(fabric)
         self.nodes = len(dfg.nodes)
-        names = sorted({n.op for n in dfg.nodes})
-        code = {name: k for k, name in enumerate(names)}
-        self.code = ints(code[n.op] for n in dfg.nodes)
+        self.bits = predicates(dfg) if fabric.planes else frozenset()
+        tasks = [self._task(node) for node in dfg.nodes]
+        kinds = sorted(set(tasks))
+        code = {kind: k for k, kind in enumerate(kinds)}
+        self.code = ints(code[task] for task in tasks)
         units = fabric.units
+        fits = [frozenset(u for u in fabric.units_for(task.op) if task.fits(fabric, u)) for task in kinds]
         places = {
-            name: max((len(u.results[name]) for u in units if name in u.results), default=0) for name in names
+            task.op: max((len(u.results[task.op]) for u in units if task.op in u.results), default=0)
+            for task in kinds
         }
         self.outputs = ints(places[n.op] for n in dfg.nodes)
-        self.latency = ints(u.latency.get(name, 0) for name in names for u in units)
+        self.latency = ints(
+            u.latency[task.op] if u.id in able else 0
+            for task, able in zip(kinds, fits, strict=True)
+            for u in units
+        )
         self.result = ints(
-            u.results[name][k] if name in u.latency and k < len(u.results.get(name, ())) else -1
-            for name in names
+            u.results[task.op][k] if u.id in able and k < len(u.results.get(task.op, ())) else -1
+            for task, able in zip(kinds, fits, strict=True)
             for k in (0, 1)
             for u in units
         )
         uses = list(dfg.uses())
+        words = self.terrain.resources if fabric.planes else 0
+        self.plane = ints(0 if (use.node, use.output) in self.bits else words for _, _, use in uses)
         self.source = ints(use.node for _, _, use in uses)
         self.target = ints(consumer for consumer, _, _ in uses)
         self.distance = ints(use.distance for _, _, use in uses)
@@ -170,7 +97,14 @@ class Problem:
                 touching[o.after].append(k)
         self.orders_at, self.orders = rows(touching)
         self._group_nodes()
-        self._class_nodes(names)
+        self._class_nodes([(task.op, able) for task, able in zip(kinds, fits, strict=True)])
+
+    def _task(self, node: Node) -> Task:
+        """What is asked of a unit that does a node."""
+        if not self.fabric.planes:
+            return Task(node.op)
+        operands = tuple(narrow(operand, self.bits) for operand in node.operands)
+        return Task(node.op, operands, all((node.id, k) in self.bits for k in range(OPS[node.op].outputs)))
 
     def _edges_of(self, ends: array[int]) -> tuple[array[int], array[int]]:
         lists: list[list[int]] = [[] for _ in self.dfg.nodes]
@@ -210,13 +144,13 @@ class Problem:
             and all(any(op in self.fabric.units[u].latency for u in bank.ports) for op in ops)
         ]
 
-    def _class_nodes(self, names: list[str]) -> None:
+    def _class_nodes(self, kinds: Sequence[tuple[str, frozenset[int]]]) -> None:
         """Classes of operations by the units that can do them, and each class's near units."""
         memory_units = tuple(u.id for u in self.fabric.units if u.memory is not None)
         classes: dict[tuple[int, ...], int] = {}
         of_code = []
-        for name in names:
-            units = self.fabric.units_for(name)
+        for name, able in kinds:
+            units = tuple(sorted(able))
             if name in ("load", "store"):
                 units = tuple(u for u in units if u in memory_units)
             of_code.append(classes.setdefault(units, len(classes)))

@@ -49,6 +49,7 @@ class Flood:
     delay: cython.int[::1]
     is_operand: cython.int[::1]
     basin: cython.int[::1]
+    plane: cython.int[::1]
     gap: cython.int[::1]
     unit_operands: cython.int[::1]
     sinks_at: cython.int[::1]
@@ -80,7 +81,7 @@ class Flood:
         self.work = 0
         self.kind, self.class_at, self.class_units = problem.kind, problem.class_at, problem.class_units
         self.delay, self.is_operand, self.basin, self.gap = t.delay, t.operand, t.basin, t.gap
-        self.unit_operands = t.unit_operands
+        self.unit_operands, self.plane = t.unit_operands, problem.plane
         self.sinks_at, self.sinks = t.sinks_at, t.sinks
         self.sources_at, self.sources = t.sources_at, t.sources
         self.unit, self.start = board.unit, board.start
@@ -147,7 +148,8 @@ class Flood:
         size: cython.int = self.resources
         base: cython.int = self.slot(self.done(self.source[e]))
         present: cython.double = self.flow.sharing()
-        center: cython.int = self.basin[self.unit_operands[self.ports * self.unit[n]]] * size
+        plane: cython.int = self.plane[e]
+        center: cython.int = self.basin[plane + self.unit_operands[self.ports * self.unit[n]]] * size
         nearby: cython.int = self.gap[center + self.root(e)]
         if radius < nearby:
             radius = nearby
@@ -246,7 +248,7 @@ class Flood:
                 if q >= 0 and layer >= 0 and mark[layer * size + q] == stamp:
                     self.sums[i * WIDEST + k] += cost[layer * size + q]
                 else:
-                    lack = 20 if q < 0 else self.gap[self.basin[q] * size + root] - layer
+                    lack = 20 if q < 0 else self.gap[self.basin[plane + q] * size + root] - layer
                     self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (lack if lack < 20 else 20)
 
     @cython.locals(
@@ -281,8 +283,9 @@ class Flood:
         c: cython.int = self.target[e]
         end: cython.int = self.slot(self.start[c])
         present: cython.double = self.flow.sharing()
-        center: cython.int = self.basin[self.unit_operands[self.ports * self.unit[n]]] * size
-        nearby: cython.int = self.gap[self.basin[goal] * size + self.root(e)] if goal >= 0 else 0
+        plane: cython.int = self.plane[e]
+        center: cython.int = self.basin[plane + self.unit_operands[self.ports * self.unit[n]]] * size
+        nearby: cython.int = self.gap[self.basin[plane + goal] * size + self.root(e)] if goal >= 0 else 0
         if radius < nearby:
             radius = nearby
         mark = self.mark
@@ -368,7 +371,7 @@ class Flood:
                 if q >= 0 and layer >= 0 and mark[layer * size + q] == stamp:
                     self.sums[i * WIDEST + k] += cost[layer * size + q]
                 else:
-                    lack = 20 if q < 0 or goal < 0 else self.gap[self.basin[goal] * size + q] - layer
+                    lack = 20 if q < 0 or goal < 0 else self.gap[self.basin[plane + goal] * size + q] - layer
                     self.sums[i * WIDEST + k] += self.grudge[e] + 2.0 * (lack if lack < 20 else 20)
 
     def spent(self) -> int:

@@ -58,6 +58,7 @@ class Flow:
     delay: cython.int[::1]
     is_operand: cython.int[::1]
     basin: cython.int[::1]
+    plane: cython.int[::1]
     gap: cython.int[::1]
     spring: cython.int[::1]
     far: cython.int[::1]
@@ -101,7 +102,7 @@ class Flow:
         self.in_at, self.ins = problem.in_at, problem.ins
         self.out_at, self.outs = problem.out_at, problem.outs
         self.delay, self.is_operand, self.basin, self.gap = t.delay, t.operand, t.basin, t.gap
-        self.spring, self.far = t.spring, t.far
+        self.spring, self.far, self.plane = t.spring, t.far, problem.plane
         self.unit_operands = t.unit_operands
         self.sources_at, self.sources = t.sources_at, t.sources
         self.static, self.board = t.static, board
@@ -322,10 +323,10 @@ class Flow:
         if last < 0 or last > self.layers or goal < 0 or root < 0:
             return best
         size: cython.int = self.resources
-        row: cython.int = self.basin[goal] * size
+        row: cython.int = self.basin[self.plane[e] + goal] * size
         if self.gap[row + root] > last:
             return best
-        spring: cython.int = self.spring[root] * size
+        spring: cython.int = self.spring[self.plane[e] + root] * size
         base: cython.int = self.slot(self.done(self.source[e]))
         interval: cython.int = self.interval
         top: cython.int = 0

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from .flat import Problem, Terrain
+from .flat import Problem
 from .mapping import DoesNotFit, Shortage
+from .terrain import Terrain
 
 MOST_SETS = 8
 """Up to this many sets of ports, all unions of sets are bounded; beyond, single ones and all."""

@@ -60,6 +60,7 @@ class Relocation:
     class_at: cython.int[::1]
     class_units: cython.int[::1]
     basin: cython.int[::1]
+    plane: cython.int[::1]
     gap: cython.int[::1]
     unit_operands: cython.int[::1]
     unit: cython.int[::1]
@@ -90,7 +91,7 @@ class Relocation:
         self.orders_at, self.orders = problem.orders_at, problem.orders
         self.group, self.bank, self.home = problem.group, problem.bank, board.home
         self.kind, self.class_at, self.class_units = problem.kind, problem.class_at, problem.class_units
-        self.basin, self.gap, self.unit_operands = t.basin, t.gap, t.unit_operands
+        self.basin, self.gap, self.plane, self.unit_operands = t.basin, t.gap, problem.plane, t.unit_operands
         self.unit, self.start = board.unit, board.start
         self.used, self.history, self.busy, self.weary = board.used, board.history, board.busy, board.weary
         self.grudge, self.order_grudge, self.sums = board.grudge, board.order_grudge, board.sums
@@ -237,7 +238,7 @@ class Relocation:
                     + self.distance[e] * self.interval
                     - (first + self.latency[code * self.units + u] - 1)
                 )
-            need = 40 if r < 0 or q < 0 else self.gap[self.basin[q] * self.resources + r]
+            need = 40 if r < 0 or q < 0 else self.gap[self.basin[self.plane[e] + q] * self.resources + r]
             for k in range(self.wide):
                 if avail >= need:
                     self.sums[i * WIDEST + k] += 0.5 * need + 0.5 * avail
@@ -291,7 +292,7 @@ class Relocation:
                 if (
                     r < 0
                     or q < 0
-                    or self.gap[self.basin[q] * self.resources + r]
+                    or self.gap[self.basin[self.plane[e] + q] * self.resources + r]
                     > self.distance[e] * self.interval - self.latency[self.code[n] * self.units + u] + 1
                 ):
                     price += 2.0 * self.grudge[e]

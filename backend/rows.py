@@ -1,7 +1,8 @@
 """Where each bit of a fabric's configuration is: rows of words, one row for each tile and slot.
 
-A row begins with a whole word for the constant of each operand; then come the fields of multiplexers and
-units, packed into words in the order of the fabric's resources and units. docs/configuration.md has the rest.
+A row begins with a whole word for the constant of each operand that reads words; then come the fields of
+multiplexers and units, and constants of one bit, packed into words in the order of the fabric's resources and
+units. docs/configuration.md has the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from functools import cached_property
 from arch.fabric import Fabric, Kind, Unit
 from arch.ops import CONTROL_OPS, MEMORY_OPS, OPAQUE_OPS, OPS, STREAM_OPS, WIDE_OPS
 
+WORD_BITS = 32
+"""The width of a word of configuration, and of the words that are computed with."""
 STAGE_BITS = 12
 """The width of the count of intervals since the start, which stops where it decides nothing more."""
 INDEX_BITS = 16
@@ -46,6 +49,8 @@ class Field:
     @property
     def text(self) -> str:
         """As a part of the word in Verilog."""
+        if self.bits == WORD_BITS:
+            return f"word_{self.word}"
         return f"word_{self.word}[{self.low + self.bits - 1}:{self.low}]"
 
 
@@ -64,14 +69,14 @@ class UnitFields:
 class Row:
     """The configuration of a tile in a slot: the bits of its words, and what they mean.
 
-    By resource: `constants` are the words of operands, `selects` the fields of operands, registers and wires,
-    and `since` of operands the stage from which on they select anything. `units` is by unit. From word `once`
-    on, words are of all slots: they hold what is configured once.
+    By resource: `constants` are those of operands, of words first, each in a word of its own; `selects` the
+    fields of operands, registers and wires, and `since` of operands the stage from which on they select
+    anything. `units` is by unit. From word `once` on, words are of all slots: they hold what is configured once.
     """
 
     words: tuple[int, ...]
     once: int
-    constants: dict[int, int]
+    constants: dict[int, Field]
     selects: dict[int, Field]
     since: dict[int, Field]
     units: dict[int, UnitFields]
@@ -151,11 +156,12 @@ class Rows:
 
     def _row(self, resources: list[int], units: list[Unit]) -> Row:
         read = [operand for unit in units for operand in operands(unit)]
-        constants = {operand: k for k, operand in enumerate(read)}
-        words = [32] * len(read)
+        whole = [operand for operand in read if not self.fabric.resources[operand].narrow]
+        constants = {operand: Field(k, 0, WORD_BITS) for k, operand in enumerate(whole)}
+        words = [WORD_BITS] * len(whole)
 
         def take(bits: int) -> Field:
-            if len(words) == len(read) or words[-1] + bits > 32:
+            if len(words) == len(whole) or words[-1] + bits > WORD_BITS:
                 words.append(0)
             words[-1] += bits
             return Field(len(words) - 1, words[-1] - bits, bits)
@@ -165,8 +171,10 @@ class Rows:
         for resource in resources:
             if resource not in static:
                 selects[resource] = take(self._choice_bits(resource))
-            if resource in constants:
+            if resource in read:
                 since[resource] = take(STAGE_BITS)
+                if resource not in constants:
+                    constants[resource] = take(1)
         found = {}
         for unit in units:
             bank = take_bits = None

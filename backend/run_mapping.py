@@ -90,13 +90,18 @@ class _Run:
             return
         self.begun.add(issue.node)
         node = self.machine.dfg.nodes[issue.node]
-        operands = [self._operand(source, iteration) for source in issue.operands]
+        unit = self.fabric.units[self.configuration.mapping.placement.unit[issue.node]]
+        words = [self._operand(source, iteration) for source in issue.operands]
+        operands = [self._cut(r, word) for r, word in zip(unit.operands, words, strict=False)]
         values = self.machine.node(node, operands)
         self.found[issue.node][iteration] = values
-        unit = self.fabric.units[self.configuration.mapping.placement.unit[issue.node]]
         for output, result in enumerate(unit.results[issue.op]):
             there = self.cycle + issue.latency - 1
-            self.coming[result, there] = values[output] if values else None
+            self.coming[result, there] = self._cut(result, values[output]) if values else None
+
+    def _cut(self, resource: int, word: int) -> int:
+        """What a resource can carry of a word."""
+        return word & 1 if self.fabric.resources[resource].narrow else word
 
     def _operand(self, source: Source, iteration: int) -> int:
         match source:
@@ -112,7 +117,9 @@ class _Run:
         name = self.fabric.resources[resource].name
         here = resource
         slot = self.cycle % self.configuration.interval
+        cut = False
         while (kind := self.fabric.resources[here].kind) is Kind.WIRE:
+            cut |= self.fabric.resources[here].narrow
             source = self.configuration.selects[here][slot]
             if source is None:
                 raise WrongRun(f"{name} is read in cycle {self.cycle}, but carries nothing")
@@ -123,7 +130,7 @@ class _Run:
         found = self.coming.get((here, self.cycle), self.registers.get(here))
         if found is None:
             raise WrongRun(f"{name} is read in cycle {self.cycle}, but nothing has come there")
-        return found
+        return found & 1 if cut else found
 
     def _clock(self) -> None:
         """End the cycle: registers take what they select, unless an operation ends in them."""
@@ -133,7 +140,7 @@ class _Run:
                 source = self.configuration.selects[resource.id][slot]
                 if source is not None:
                     with suppress(WrongRun):  # nothing is there yet: who reads the register will see
-                        fresh[resource.id] = self._word(source)
+                        fresh[resource.id] = self._cut(resource.id, self._word(source))
         self.coming = {key: value for key, value in self.coming.items() if key[1] > self.cycle}
         for (resource_id, when), value in self.coming.items():
             if when == self.cycle + 1 and self.fabric.resources[resource_id].kind is Kind.REGISTER:

@@ -39,8 +39,8 @@ class Refuted(Enum):
 
 
 def small(problem: Problem) -> bool:
-    """Whether a graph is one for the solver."""
-    return _size(problem) <= LARGEST
+    """Whether a graph is one for the solver, which does not know planes of bits."""
+    return not problem.fabric.planes and _size(problem) <= LARGEST
 
 
 def _size(problem: Problem) -> int:

@@ -156,7 +156,7 @@ class _Fabric:
         yield f"wire {bit_range(bits)}tile = ctl_address[{word + slot + bits - 1}:{word + slot}];"
         for tile in self.tiles:
             for resource in tile.outputs:
-                yield f"wire [31:0] {self.signal(tile, tile.names[resource])};"
+                yield f"wire {bit_range(tile.bits(resource))}{self.signal(tile, tile.names[resource])};"
             for pin in tile.pins():
                 if "_in_" not in pin.name and "_out_" not in pin.name:
                     yield f"wire {bit_range(pin.bits)}{self.signal(tile, pin.name)};"

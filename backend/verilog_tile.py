@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from arch.fabric import Fabric, Kind, Resource
 from arch.ops import OPS, verilog_function
 
-from .rows import STAGE_BITS, Rows, operands
+from .rows import STAGE_BITS, WORD_BITS, Rows, operands
 from .verilog_names import Names
 from .verilog_unit import SUFFIXES, Pin, UnitText
 from .verilog_values import bit_range, literal
@@ -50,7 +50,8 @@ class TileText:
         unit = self.fabric.units[id]
         reads = [self.names[operand] for operand in operands(unit)]
         bank_bits = 0 if unit.memory is None else self.rows.bank_bits(unit.memory)
-        return UnitText(unit, self.row, names.family(_local(unit.name), SUFFIXES), reads, bank_bits)
+        name, bits = names.family(_local(unit.name), SUFFIXES), self.bits(unit.operands[0])
+        return UnitText(unit, self.row, name, reads, bank_bits, bits)
 
     def pins(self) -> list[Pin]:
         """The ports that units have."""
@@ -68,8 +69,11 @@ class TileText:
             ("input", self.rows.slot_bits, "row"),
             ("input", self.rows.word_bits, "column"),
             ("input", 32, "word"),
-            *(("input", 32, self.names[resource]) for resource in self.inputs),
-            *((f"output {self._kind(resource)}", 32, self.names[resource]) for resource in self.outputs),
+            *(("input", self.bits(resource), self.names[resource]) for resource in self.inputs),
+            *(
+                (f"output {self._kind(resource)}", self.bits(resource), self.names[resource])
+                for resource in self.outputs
+            ),
             *((pin.direction, pin.bits, pin.name) for pin in self.pins()),
         ]
         lines = [
@@ -93,7 +97,9 @@ class TileText:
         yield from self._clocked()
 
     def _functions(self) -> Iterator[str]:
-        texts = (verilog_function(op, 32) for op in sorted({op for unit in self.units for op in unit.ops}))
+        texts = (
+            verilog_function(op, WORD_BITS) for op in sorted({op for unit in self.units for op in unit.ops})
+        )
         if found := [text for text in texts if text]:
             yield from "\n".join(found).splitlines()
             yield "// verilator lint_off UNUSEDSIGNAL"
@@ -122,8 +128,21 @@ class TileText:
         for resource in self.own:
             read = resource.kind is not Kind.OPERAND or resource.id in self.row.constants
             if read and resource.id not in self.outputs:
-                yield f"{self._kind(resource.id)} [31:0] {self.names[resource.id]};"
-        yield from (f"reg [31:0] {name};" for name in self.stages.values())
+                bits = bit_range(self.bits(resource.id))
+                yield f"{self._kind(resource.id)} {bits}{self.names[resource.id]};"
+        for (resource_id, _), name in self.stages.items():
+            yield f"reg {bit_range(self.bits(resource_id))}{name};"
+
+    def bits(self, resource: int) -> int:
+        """The width of a resource."""
+        return 1 if self.fabric.resources[resource].narrow else WORD_BITS
+
+    def _read(self, source: int, reader: int) -> str:
+        """What a resource selects of another: all of it, its low bit, or 0 or 1 as a word."""
+        name, have, want = self.names[source], self.bits(source), self.bits(reader)
+        if have > want:
+            return f"{name}[0]"
+        return f"{{{want - have}'d0, {name}}}" if have < want else name
 
     def _kind(self, resource: int) -> str:
         return "wire" if self.fabric.resources[resource].kind is Kind.RESULT else "reg"
@@ -135,7 +154,7 @@ class TileText:
         yield f"case ({field})"
         for k, source in enumerate(self.rows.choices(resource.id)):
             if source is not None:
-                word = self._enters(source, 1) if source == resource.id else self.names[source]
+                word = self._enters(source, 1) if source == resource.id else self._read(source, resource.id)
                 yield f"    {literal(k, bits)}: {name} {assign} {word};"
         yield f"    default: {f'{name} {assign} {none}' if none else ''};"
         yield "endcase"
@@ -146,7 +165,7 @@ class TileText:
         chosen = f"age >= {self.row.since[resource.id].text} ? {field.text} : {literal(0, field.bits)}"
         yield f"wire {bit_range(field.bits)}{self.chosen[resource.id]} = {chosen};"
         yield "always @*"
-        constant = f"word_{self.row.constants[resource.id]}"
+        constant = self.row.constants[resource.id].text
         yield from (f"    {line}" for line in self._select(resource, self.chosen[resource.id], constant))
 
     def _wires(self) -> Iterator[str]:
@@ -154,7 +173,8 @@ class TileText:
             if resource.kind is Kind.WIRE:
                 yield "always @*"
                 field = self.row.selects[resource.id].text
-                yield from (f"    {line}" for line in self._select(resource, field, "32'd0"))
+                nothing = literal(0, self.bits(resource.id))
+                yield from (f"    {line}" for line in self._select(resource, field, nothing))
 
     def _latencies(self, resource: int) -> dict[int, list[str]]:
         """For each time to a result (in a register: to where it enters) the operations that take it."""
@@ -189,7 +209,8 @@ class TileText:
     def _results(self) -> Iterator[str]:
         for resource in self.own:
             if resource.kind is Kind.RESULT:
-                word = self._enters(resource.id, 1) if self.ending[resource.id] else "32'd0"
+                ends = self.ending[resource.id]
+                word = self._enters(resource.id, 1) if ends else literal(0, self.bits(resource.id))
                 yield f"assign {self.names[resource.id]} = {word};"
 
     def _clocked(self) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from arch.fabric import Unit
-from arch.ops import CONTROL_OPS, OPS, STREAM_OPS, verilog_expression
+from arch.ops import BIT_OPS, CONTROL_OPS, OPS, STREAM_OPS, verilog_expression
 
 from .rows import INDEX_BITS, OPCODE_BITS, OPCODES, Row, does, unit_ops
 from .verilog_values import bit_range, literal
@@ -31,11 +31,13 @@ class Pin:
 
 
 class UnitText:
-    """The logic of one unit. `name` is its name, `reads` the names of its operands."""
+    """The logic of one unit. `name` is its name, `reads` the names of its operands, of `bits` bits each."""
 
-    def __init__(self, unit: Unit, row: Row, name: str, reads: Sequence[str], bank_bits: int) -> None:
+    def __init__(
+        self, unit: Unit, row: Row, name: str, reads: Sequence[str], bank_bits: int, bits: int
+    ) -> None:
         self.unit, self.row, self.name, self.reads = unit, row, name, reads
-        self.bank_bits = bank_bits
+        self.bank_bits, self.bits = bank_bits, bits
         self.fields = row.units[unit.id]
         self.ops = unit_ops(unit)
         self.receives, self.sends = does(unit, (*RECEIVES, "ended")), does(unit, (*SENDS, "close"))
@@ -139,13 +141,13 @@ class UnitText:
         """What the operation gives: a word, and of some a flag besides."""
         u = self.name
         if any(OPS[op].outputs for op in self.ops):
-            yield f"reg [31:0] {u}_word;"
+            yield f"reg {bit_range(self.bits)}{u}_word;"
             yield "always @*"
             yield f"    case ({u}_op)"
             for op in self.ops:
                 if OPS[op].outputs:
                     yield f"        {_code(op)}: {u}_word = {self._word(op)}; // {op}"
-            yield f"        default: {u}_word = 32'd0;"
+            yield f"        default: {u}_word = {literal(0, self.bits)};"
             yield "    endcase"
         if any(OPS[op].outputs == 2 for op in self.ops):
             goes_on = f"!({u}_truth && !{u}_in_tvalid && !{u}_in_ended)"
@@ -162,7 +164,9 @@ class UnitText:
                 return f"{{31'd0, {u}_truth && {u}_out_tready}}"
             case "ended":
                 return f"{{31'd0, {u}_truth && {u}_in_ended}}"
-        return verilog_expression(op, 32, *self.reads[: OPS[op].arity])
+        if self.bits == 1:
+            return BIT_OPS[op].format(*self.reads)
+        return verilog_expression(op, self.bits, *self.reads[: OPS[op].arity])
 
 
 def _code(op: str) -> str:

@@ -44,8 +44,8 @@ def test_fields_of_a_row_do_not_overlap(family: str) -> None:
     rows = Rows(load_fabric(SMALL.get(family, f"{family}:2x2")))
     rows.check()
     for row in rows.rows:
-        used = [(word, bit) for word in row.constants.values() for bit in range(32)]
-        fields = [*row.selects.values(), *row.since.values()]
+        used: list[tuple[int, int]] = []
+        fields = [*row.constants.values(), *row.selects.values(), *row.since.values()]
         for unit in row.units.values():
             fields += [f for f in (unit.op, unit.stage, unit.base, unit.mask, unit.index) if f is not None]
         for field in fields:

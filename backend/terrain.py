@@ -1,0 +1,136 @@
+"""A fabric as flat integer arrays, for the hot loops of the mapper: what is next to what, and how far."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from arch.fabric import RESULT_FAR, Fabric, Kind
+
+from .reach import between, far_from, far_to, least_to, nearest
+
+NEAR = 64
+"""How many near units of a class are listed for each unit."""
+
+CLOSED = 2 * RESULT_FAR
+"""The distance from where a value may not be: beyond any radius of a search."""
+
+
+def ints(values: Iterable[int]) -> array[int]:
+    """An array of C ints."""
+    return array("i", values)
+
+
+def rows(lists: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
+    """Lists of different lengths as one array and where each starts (compressed rows)."""
+    starts, flat = array("i", [0]), array("i")
+    for one in lists:
+        flat.extend(one)
+        starts.append(len(flat))
+    return starts, flat
+
+
+class Terrain:
+    """What the mapper asks about a fabric, computed once.
+
+    Operands with equal sources share a *basin*. `gap[basin * R + r]` is the fewest cycles from
+    resource r to an operand of that basin. Results with equal sinks share a *spring*; `far[spring * R + r]`
+    is the fewest cycles from such a result to resource r.
+
+    Where there is a plane of bits, each operand has two basins, and each result two springs: at `operand`
+    that of values of one bit, at R + `operand` that of words. Where a value may not be, the gap is CLOSED.
+    """
+
+    def __init__(self, fabric: Fabric) -> None:
+        resources = fabric.resources
+        self.fabric = fabric
+        self.resources = len(resources)
+        self.units = len(fabric.units)
+        self.delay = ints(r.kind is Kind.REGISTER for r in resources)
+        self.registers = fabric.registers
+        self.static = ints(-1 if r.static is None else r.static for r in resources)
+        self.settings_at, self.settings = rows(fabric.settings)
+        self.operand = ints(r.kind is Kind.OPERAND for r in resources)
+        self.sinks_at, self.sinks = rows(fabric.sinks)
+        self.sources_at, self.sources = rows([r.sources for r in resources])
+        self.planes = 1 + fabric.planes
+        self.basin, self.spring = array("i"), array("i")
+        self.gap, self.far = array("i"), array("i")
+        for one_bit in (True, False)[: self.planes]:
+            self._find_ways([fabric.allows(r.id, one_bit) or not fabric.planes for r in resources])
+        self.ports = max(len(u.operands) for u in fabric.units)
+        self.unit_operands = ints([-1]) * (self.ports * self.units)
+        for u in fabric.units:
+            for position, operand in enumerate(u.operands):
+                self.unit_operands[self.ports * u.id + position] = operand
+        self._near: dict[tuple[int, ...], tuple[array[int], array[int]]] = {}
+        self._least: dict[tuple[int, ...], array[int]] = {}
+        self._apart = self._between_units()
+
+    def _find_ways(self, allowed: Sequence[bool]) -> None:
+        """Add the basins and springs of values that are allowed in some resources."""
+        resources, size = self.fabric.resources, self.resources
+        sources = [tuple(s for s in r.sources if allowed[s]) if allowed[r.id] else () for r in resources]
+        sinks = [
+            tuple(s for s in some if allowed[s]) if allowed[r] else ()
+            for r, some in enumerate(self.fabric.sinks)
+        ]
+        closed = [r for r in range(size) if not allowed[r]]
+        first = len(self.gap) // size
+        basins: dict[tuple[int, ...], int] = {}
+        for r in resources:
+            key = tuple(sorted(sources[r.id]))
+            ends = r.kind is Kind.OPERAND
+            self.basin.append(first + basins.setdefault(key, len(basins)) if ends else -1)
+        at, flat = rows(sources)
+        for some in basins:
+            row = far_from(at, flat, self.delay, ints(some), RESULT_FAR)
+            for k in closed:
+                row[k] = CLOSED
+            self.gap.extend(row)
+        first = len(self.far) // size
+        springs: dict[tuple[int, ...], int] = {}
+        results = {r for u in self.fabric.units for outputs in u.results.values() for r in outputs}
+        for r in resources:
+            key = tuple(sorted(sinks[r.id]))
+            begins = r.id in results
+            self.spring.append(first + springs.setdefault(key, len(springs)) if begins else -1)
+        at, flat = rows(sinks)
+        for some in springs:
+            self.far.extend(far_to(at, flat, self.delay, ints(some), RESULT_FAR))
+        for result in results:
+            # A result is reached from itself; others of the same spring are no concern of a search.
+            self.far[self.spring[len(self.spring) - size + result] * size + result] = 0
+
+    def _between_units(self) -> array[int]:
+        """The fewest cycles from any result of one unit to any operand of another, for any value."""
+        outs = [sorted({r for results in u.results.values() for r in results}) for u in self.fabric.units]
+        offsets = range(0, self.planes * self.resources, self.resources)
+        ins = [sorted({self.basin[k + o] for o in u.operands for k in offsets}) for u in self.fabric.units]
+        found: array[int] = between(self.gap, self.resources, *rows(outs), *rows(ins), RESULT_FAR)
+        return found
+
+    def apart(self, a: int, b: int) -> int:
+        """The fewest cycles from a result of unit a to an operand of unit b."""
+        return self._apart[a * self.units + b]
+
+    def least(self, units: tuple[int, ...]) -> array[int]:
+        """From each unit of the fabric, the fewest cycles to any of `units`."""
+        if units not in self._least:
+            self._least[units] = least_to(self._apart, self.units, ints(units), RESULT_FAR)
+        return self._least[units]
+
+    def near(self, units: tuple[int, ...]) -> tuple[array[int], array[int]]:
+        """For each unit of the fabric, the nearest ones of `units`, itself first: compressed rows."""
+        if units not in self._near:
+            some = ints(units)
+            table = [nearest(self._apart, self.units, u, some, NEAR) for u in range(self.units)]
+            self._near[units] = rows(table)
+        return self._near[units]
+
+
+@lru_cache(maxsize=8)
+def terrain(fabric: Fabric) -> Terrain:
+    """The fabric's terrain."""
+    return Terrain(fabric)
