@@ -72,13 +72,15 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     rows, columns = root.take_int("rows", 2, LARGEST), root.take_int("columns", 2, LARGEST)
     if size:
         rows, columns = size
-    links = _read_links(root.take_table("links"), root.take_table("bits"), min(rows, columns))
+    root.known.append("bits")
+    bits = root.take_table("bits") if "bits" in root.values else None
+    links = _read_links(root.take_table("links"), bits, min(rows, columns))
     tables = root.take_tables("layer")
     # One memory, with every unit as a port that does `mem`.
     memory = root.take_table("memory")
     words = memory.take_int("words", 1, 1 << 24) if memory.values else 0
     memory.close()
-    layers = tuple(_read_layer(table, words > 0, bool(links.bits.steps)) for table in tables)
+    layers = tuple(_read_layer(table, words > 0, links.bits is not None) for table in tables)
     root.close()
     if not layers:
         raise root.error("no [[layer]]: the tiles are empty")
@@ -88,7 +90,7 @@ def _read(text: str, label: str, size: tuple[int, int] | None) -> Description:
     return Description(name, width, max_interval, rows, columns, layers, links, words)
 
 
-def _read_links(table: Table, bits: Table, side: int) -> Links:
+def _read_links(table: Table, bits: Table | None, side: int) -> Links:
     """Which tiles are linked, and how: see `description.Links`.
 
     `shared`: all links of a tile are one register. `static`: so many of the `words` of each link are
@@ -121,15 +123,16 @@ def _read_links(table: Table, bits: Table, side: int) -> Links:
     once = [f"_static{k or ''}" for k in range(static)]
     links = [("out" if shared or held else name, *step) for name, step in steps.items()]
     found = tuple((name + end, down, right) for name, down, right in links for end in (*suffixes, *once))
-    if bits.values and (held or crossbar):
+    if bits and (held or crossbar):
         raise bits.error("a plane of bits excludes 'held' and 'crossbar'")
     once_for_all = frozenset(name + end for name, _, _ in links for end in once)
-    return Links(table, found, wrap, held, crossbar, once_for_all, _read_bits(bits, links))
+    plane = _read_bits(bits, links) if bits else None
+    return Links(table, found, wrap, held, crossbar, once_for_all, plane)
 
 
 def _read_bits(table: Table, links: list[tuple[str, int, int]]) -> Bits:
-    """The plane of bits, if there is one: `links` bits beside each link, see `description.Bits`."""
-    count = table.take_int("links", 1, 8) if table.values else 0
+    """The plane of bits: `links` bits beside each link, see `description.Bits`."""
+    count = table.take_int("links", 1, 8)
     apart = table.take_bool("apart")
     table.close()
     ends = [f"_bit{k or ''}" for k in range(count)]

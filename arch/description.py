@@ -61,8 +61,8 @@ class Bits:
     """
 
     table: Table
-    steps: tuple[tuple[str, int, int], ...] = ()
-    apart: bool = False
+    steps: tuple[tuple[str, int, int], ...]
+    apart: bool
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Links:
     The links named in `static` are configured once: each is a register that takes, in every cycle, what the
     same result or register of the tile shows, or the same link that comes in. It cannot hold a word.
 
-    `bits` are the links of the plane of bits, which is beside registered links.
+    `bits` is the plane of bits, if there is one; it can be beside registered links.
     """
 
     table: Table
@@ -93,7 +93,7 @@ class Links:
     held: bool
     crossbar: bool
     static: frozenset[str]
-    bits: Bits
+    bits: Bits | None
 
 
 @dataclass(frozen=True)

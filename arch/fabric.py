@@ -177,7 +177,7 @@ class Fabric:
 
     def is_narrow(self, unit: Unit) -> bool:
         """Whether a unit works on bits."""
-        return self.resources[unit.operands[0]].narrow
+        return bool(unit.operands) and self.resources[unit.operands[0]].narrow
 
     @cached_property
     def _units_by_op(self) -> dict[str, tuple[int, ...]]:

@@ -62,7 +62,7 @@ class Layout:
             resources,
             memories,
             links.crossbar,
-            links.bits.apart,
+            links.bits is not None and links.bits.apart,
             digest,
         )
 
@@ -146,7 +146,7 @@ class Layout:
     def _check_bits(self) -> None:
         """Refuse a plane of bits out of which some value finds no way to some operand."""
         bits = self.d.links.bits
-        if not bits.steps:
+        if bits is None:
             return
         if not (bits.apart or any(self.registers)):
             raise bits.table.error("no tile has a register for words, in which bits become words")
@@ -164,7 +164,7 @@ class Layout:
 
     def bit_links(self, tile: Tile) -> Iterable[tuple[str, int]]:
         """The tile's outgoing links of bits: name and target."""
-        return self._follow(tile, self.d.links.bits.steps)
+        return self._follow(tile, self.d.links.bits.steps if self.d.links.bits else ())
 
     def _follow(self, tile: Tile, steps: Iterable[tuple[str, int, int]]) -> Iterable[tuple[str, int]]:
         rows, columns = self.d.rows, self.d.columns

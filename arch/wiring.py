@@ -51,7 +51,8 @@ class Wiring:
             once = [found for name, _ in self.layout.links(tile) if (found := settings.get((tile.id, name)))]
             sources = [*self.layout.results(tile.id), *self.layout.registers[tile.id], *incoming[tile.id]]
             self._connect_settings(once, sources)
-        self._plane_of_bits()
+        if self.kind.bits is not None:
+            self._plane_of_bits(self.kind.bits.apart)
 
     def _settings(self) -> dict[tuple[int, str], list[int]]:
         """The settings of links that are configured once, by tile and name; their sources are set later."""
@@ -123,33 +124,35 @@ class Wiring:
             self.sources[register] = (out, register)
         self.sources[out] = (*incoming, *own, out)
 
-    def _plane_of_bits(self) -> None:
-        """The links of bits, what selects bits besides words, and what selects words in bits."""
-        layout, apart = self.layout, self.kind.bits.apart
+    def _plane_of_bits(self, apart: bool) -> None:
+        """The links of bits, and what reads bits."""
         outgoing: list[list[int]] = [[] for _ in self.tiles]
         incoming: list[list[int]] = [[] for _ in self.tiles]
         for tile in self.tiles:
             made: dict[str, int] = {}
-            for name, there in layout.bit_links(tile):
+            for name, there in self.layout.bit_links(tile):
                 if name not in made:
-                    made[name] = layout.add(f"{tile.prefix}.{name}", Kind.REGISTER, tile.id, narrow=True)
+                    made[name] = self.layout.add(f"{tile.prefix}.{name}", Kind.REGISTER, tile.id, narrow=True)
                     outgoing[tile.id].append(made[name])
                 if made[name] not in incoming[there]:
                     incoming[there].append(made[name])
         for tile in self.tiles:
-            own = layout.bit_registers[tile.id]
-            bits, made_here = [*incoming[tile.id], *own], layout.results(tile.id, narrow=True)
-            results = [*layout.results(tile.id), *made_here]
-            for operand in (operand for unit in layout.units_of[tile.id] for operand in unit.operands):
-                # Bits come first: of two ways of one price, a value of one bit takes that one.
-                if operand in layout.narrow:
-                    self.sources[operand] = (*bits, *(() if apart else self.sources[operand]))
-                elif operand in layout.takes_bits:
-                    self.sources[operand] = (*bits, *self.sources[operand])
-            if not apart:
-                for register in layout.registers[tile.id]:
-                    self.sources[register] = (*self.sources[register], *made_here, *bits)
-            for register in own:
-                self.sources[register] = (*results, *bits)
-            for link in outgoing[tile.id]:
-                self.sources[link] = (*results, *bits, link)
+            self._connect_bits(tile.id, outgoing[tile.id], incoming[tile.id], apart)
+
+    def _connect_bits(self, tile: int, outgoing: list[int], incoming: list[int], apart: bool) -> None:
+        """What reads bits besides words, and words as bits; words' sources are known."""
+        layout = self.layout
+        own, made_here = layout.bit_registers[tile], layout.results(tile, narrow=True)
+        bits, results = [*incoming, *own], [*layout.results(tile), *made_here]
+        for operand in (operand for unit in layout.units_of[tile] for operand in unit.operands):
+            # Bits come first: of two ways of one price, a value of one bit takes that one.
+            if operand in layout.narrow:
+                self.sources[operand] = (*bits, *(() if apart else self.sources[operand]))
+            elif operand in layout.takes_bits:
+                self.sources[operand] = (*bits, *self.sources[operand])
+        for register in () if apart else layout.registers[tile]:
+            self.sources[register] = (*self.sources[register], *made_here, *bits)
+        for register in own:
+            self.sources[register] = (*results, *bits)
+        for link in outgoing:
+            self.sources[link] = (*results, *bits, link)

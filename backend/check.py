@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from arch.fabric import Kind, Unit
 from arch.ops import OPS
 
 from .dfg import Node, Use
 from .mapping import Mapping, Route
-from .predicates import narrow, predicates
+from .predicates import Value, narrow, predicates
 
 
 class MappingError(AssertionError):
@@ -17,14 +19,14 @@ class MappingError(AssertionError):
 def check_mapping(mapping: Mapping) -> None:
     """Raise MappingError, with the reason, unless the mapping is right."""
     _check_sizes(mapping)
-    _check_units(mapping)
+    bits = predicates(mapping.dfg) if mapping.fabric.planes else frozenset()
+    _check_units(mapping, bits)
     _check_memories(mapping)
     _check_streams(mapping)
     _check_orders(mapping)
-    _check_routes(mapping)
+    _check_routes(mapping, bits)
     _check_sharing(mapping)
     _check_settings(mapping)
-    _check_planes(mapping)
 
 
 def _require(condition: bool, message: str) -> None:
@@ -50,8 +52,8 @@ def _check_sizes(mapping: Mapping) -> None:
         _require(_start(mapping, node) >= 0, f"node {node} starts before its iteration")
 
 
-def _check_units(mapping: Mapping) -> None:
-    """Every operation on a unit that does it, one in each slot of a unit."""
+def _check_units(mapping: Mapping, bits: Set[Value]) -> None:
+    """Every operation on a unit that does it, one in each slot of a unit; on bits what has but these."""
     taken: dict[tuple[int, int], int] = {}
     for node in mapping.dfg.nodes:
         unit = _unit(mapping, node.id)
@@ -59,6 +61,10 @@ def _check_units(mapping: Mapping) -> None:
         key = (unit.id, _start(mapping, node.id) % mapping.interval)
         _require(key not in taken, f"nodes {taken.get(key)} and {node.id} share {unit.name} in slot {key[1]}")
         taken[key] = node.id
+        if mapping.fabric.is_narrow(unit):
+            outputs = ((node.id, output) in bits for output in range(OPS[node.op].outputs))
+            one_bit = all(outputs) and all(narrow(operand, bits) for operand in node.operands)
+            _require(one_bit, f"node {node.id} has words; {unit.name} has bits")
 
 
 def _check_memories(mapping: Mapping) -> None:
@@ -109,7 +115,7 @@ def _check_orders(mapping: Mapping) -> None:
         )
 
 
-def _check_routes(mapping: Mapping) -> None:
+def _check_routes(mapping: Mapping, bits: Set[Value]) -> None:
     """Exactly one right route for each use."""
     routes: dict[tuple[int, int], Route] = {}
     for route in mapping.routes:
@@ -120,7 +126,10 @@ def _check_routes(mapping: Mapping) -> None:
     for consumer, position, use in mapping.dfg.uses():
         uses += 1
         _require((consumer, position) in routes, f"no route to operand {position} of node {consumer}")
-        _check_route(mapping, mapping.dfg.nodes[consumer], use, routes[consumer, position])
+        route = routes[consumer, position]
+        _check_route(mapping, mapping.dfg.nodes[consumer], use, route)
+        if mapping.fabric.planes:
+            _check_planes(mapping, use, (use.node, use.output) in bits, route)
     _require(uses == len(routes), "a route without a use")
 
 
@@ -145,6 +154,14 @@ def _check_route(mapping: Mapping, consumer: Node, use: Use, route: Route) -> No
     for r, _ in route.steps[1:-1]:
         kind = fabric.resources[r].kind
         _require(kind in (Kind.REGISTER, Kind.WIRE), f"{what} passes through {fabric.resources[r].name}")
+
+
+def _check_planes(mapping: Mapping, use: Use, one_bit: bool, route: Route) -> None:
+    """Words stay out of the plane of bits and, where the planes are apart, bits out of that of words."""
+    what = f"node {use.node} is {'one bit' if one_bit else 'a word'}"
+    for step, _ in route.steps:
+        place = mapping.fabric.resources[step].name
+        _require(mapping.fabric.allows(step, one_bit), f"{what}, but in {place}")
 
 
 def _check_sharing(mapping: Mapping) -> None:
@@ -178,29 +195,6 @@ def _check_sharing(mapping: Mapping) -> None:
             one = selected.setdefault((resource, cycle % interval), source)
             name = mapping.fabric.resources[resource].name
             _require(one == source, f"{name} selects two sources in slot {cycle % interval}")
-
-
-def _check_planes(mapping: Mapping) -> None:
-    """Words stay out of the plane of bits, what units on bits read and give is one bit, and `apart` holds."""
-    fabric, dfg = mapping.fabric, mapping.dfg
-    if not fabric.planes:
-        return
-    bits = predicates(dfg)
-    for node in dfg.nodes:
-        unit = _unit(mapping, node.id)
-        for operand, resource in zip(node.operands, unit.operands, strict=False):
-            one_bit = not fabric.resources[resource].narrow or narrow(operand, bits)
-            _require(one_bit, f"node {node.id}: an operand of {unit.name} takes one bit")
-        for output, resource in enumerate(unit.results[node.op][: OPS[node.op].outputs]):
-            one_bit = not fabric.resources[resource].narrow or (node.id, output) in bits
-            _require(one_bit, f"node {node.id}: {unit.name} gives one bit")
-    for route in mapping.routes:
-        use = dfg.nodes[route.consumer].operands[route.position]
-        assert isinstance(use, Use)
-        one_bit = (use.node, use.output) in bits
-        for step, _ in route.steps:
-            what = f"node {use.node} is {'one bit' if one_bit else 'a word'}"
-            _require(fabric.allows(step, one_bit), f"{what}, but in {fabric.resources[step].name}")
 
 
 def _check_settings(mapping: Mapping) -> None:

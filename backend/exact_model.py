@@ -64,9 +64,13 @@ class Site:
 
 
 class Ground:
-    """The cells, basins and sites of a fabric. A basin is the set of cells that an operand can select."""
+    """The cells, basins and sites of a fabric. A basin is the set of cells that an operand can select.
+
+    It knows no planes: where a value may be is the same for all.
+    """
 
     def __init__(self, fabric: Fabric, still: bool) -> None:
+        assert not fabric.planes, "proofs do not know planes of bits"
         self.fabric = fabric
         self.cells: list[Cell] = []
         self.cell_of: dict[int, int] = {}

@@ -71,7 +71,8 @@ class Row:
 
     By resource: `constants` are those of operands, of words first, each in a word of its own; `selects` the
     fields of operands, registers and wires, and `since` of operands the stage from which on they select
-    anything. `units` is by unit. From word `once` on, words are of all slots: they hold what is configured once.
+    anything. `units` is by unit. From word `once` on, words are of all slots: they hold what is configured
+    once.
     """
 
     words: tuple[int, ...]

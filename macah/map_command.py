@@ -105,6 +105,8 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
         parser.error("--prove looks for the shortest interval: leave out --ii")
     messages.options = MessageOptions(found.diagnostics_format)
     fabric = fabric_of(found.arch)
+    if found.prove and fabric.planes:
+        parser.error(f"--prove does not know planes of bits, and {fabric.name} has one")
     graph = _read(Path(found.graph))
     messages.show(
         Diagnostic(text, where, severity="warning", code="graph-guess") for text, where in graph.doubtful

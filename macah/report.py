@@ -30,12 +30,14 @@ from .why_text import change_text, meeting_text, recurrence_text, resource_text
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How many of each there are, and how many are used at all."""
+    """How many of each there are, and how many are used at all. `bits` are links and registers of one bit."""
 
     units_used: int
     units: int
     registers_used: int
     registers: int
+    bits_used: int
+    bits: int
     memories_used: int
     memories: int
     words_used: int
@@ -45,15 +47,17 @@ class Usage:
 def usage(mapping: Mapping) -> Usage:
     """Counts what a mapping occupies."""
     fabric, placement = mapping.fabric, mapping.placement
-    registers = {
-        r.id for r in fabric.resources if r.kind is Kind.REGISTER
-    }  # of settings, one at most is used
-    used = {resource for route in mapping.routes for resource, _ in route.steps}
+    # Of settings, one at most is used.
+    steps = {resource for route in mapping.routes for resource, _ in route.steps}
+    used = [fabric.resources[step] for step in steps if fabric.resources[step].kind is Kind.REGISTER]
+    bits = sum(resource.narrow for resource in used)
     return Usage(
         units_used=len(set(placement.unit)),
         units=len(fabric.units),
-        registers_used=len(used & registers),
-        registers=fabric.registers,
+        registers_used=len(used) - bits,
+        registers=fabric.registers_of(narrow=False),
+        bits_used=bits,
+        bits=fabric.registers_of(narrow=True),
         memories_used=len({place.bank for place in placement.memory}),
         memories=len(fabric.memories),
         words_used=sum(memory.words for memory in mapping.dfg.memories),
@@ -159,6 +163,8 @@ def facts(account: Account) -> dict[str, Any]:
         "units": used.units,
         "registers_used": used.registers_used,
         "registers": used.registers,
+        "bit_registers_used": used.bits_used,
+        "bit_registers": used.bits,
         "memories_used": used.memories_used,
         "memories": used.memories,
         "memory_words": used.words_used,
@@ -274,7 +280,8 @@ def _kernel_text(account: Account) -> str:
     lines += [
         f"  schedule length      {f['schedule_length']} cycles",
         f"  units                {f['units_used']} of {f['units']}",
-        f"  links and registers  {f['registers_used']} of {f['registers']}",
+        f"  links and registers  {f['registers_used']} of {f['registers']}"
+        + (f" words, {f['bit_registers_used']} of {f['bit_registers']} bits" if f["bit_registers"] else ""),
         f"  memories             {f['memories_used']} of {f['memories']}, {f['memory_words']} words",
         f"  streams              {f['streams']}",
         *(f"  rare branch          {rare_text(branch)}" for branch in account.lowered.rare),

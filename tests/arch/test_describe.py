@@ -246,6 +246,59 @@ def test_units_that_load_share_one_memory(tmp_path: Path) -> None:
     assert all(fabric.tiles[unit.tile].column >= 1 for unit in fabric.units)
 
 
+BITS = GRID.replace("[[layer]]", "[bits]\nlinks = 1\n[[layer]]")
+LOGIC = '[[layer.unit]]\nname = "logic"\noperands = 2\non_bits = true\ndoes = { alu = 1 }\n'
+
+
+def test_a_plane_of_bits_has_links_registers_and_units(tmp_path: Path) -> None:
+    text = BITS.replace("registers = 2", "registers = 1\nbit_registers = 1")
+    fabric = load(tmp_path, text.replace("operands = 3", 'operands = 3\ntakes_bits = "b"') + LOGIC)
+    check_fabric(fabric)
+    names = {resource.name: resource for resource in fabric.resources}
+
+    def sources(name: str) -> list[str]:
+        return [fabric.resources[s].name for s in names[name].sources]
+
+    into = ["r0c1.west_bit", "r1c0.north_bit", "r0c0.p0"]
+    assert sources("r0c0.alu.a") == ["r0c1.west", "r1c0.north", "r0c0.r0"]
+    assert sources("r0c0.alu.b") == sources("r0c0.logic.a") == into + sources("r0c0.alu.a")
+    assert sources("r0c0.r0")[-4:] == ["r0c0.logic.alu", *into]
+    assert sources("r0c0.east_bit")[:3] == ["r0c0.alu.alu", "r0c0.alu.mul", "r0c0.logic.alu"]
+    assert "r0c0.logic.alu" not in sources("r0c0.east")
+    narrow = {resource.name for resource in fabric.resources if resource.narrow and resource.tile == 0}
+    assert narrow == {f"r0c0.{n}" for n in ["logic.a", "logic.b", "logic.alu", "p0", "east_bit", "south_bit"]}
+    logic = next(unit for unit in fabric.units if unit.name == "r0c0.logic")
+    assert "and" in logic.latency and not {"add", "select", "mul"} & logic.latency.keys()
+    assert not load(tmp_path, GRID).planes
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (GRID + LOGIC, 16, "no plane of bits"),
+        (GRID.replace("registers = 2", "bit_registers = 2"), 8, "no plane of bits"),
+        (GRID.replace("mul = 2 }", 'mul = 2 }\ntakes_bits = "a"'), 13, "no plane of bits"),
+        (BITS.replace("mul = 2 }", 'mul = 2 }\ntakes_bits = "d"'), 15, "no operand with 'd'"),
+        (BITS.replace("mul = 2 }", 'mul = 2 }\ntakes_bits = ["a"]'), 15, "must be a string"),
+        (BITS.replace("links = 1", ""), 6, "missing key 'links'"),
+        (BITS.replace("links = 1", "links = 0"), 7, "from 1 to 8"),
+        (BITS.replace("links = 1", "links = 1\napart = true"), 8, "operand a of r0c0.alu does not"),
+        (BITS.replace("registers = 2", ""), 6, "in which bits become words"),
+        (BITS + LOGIC.replace("alu = 1", "mul = 1"), 19, "nothing that a unit on bits does"),
+        (BITS + LOGIC.replace("alu = 1", "select = 1"), 19, "'select' has 3 operands"),
+        (BITS + LOGIC + 'takes_bits = "a"\n', 20, "leave out 'takes_bits'"),
+        (BITS.replace("neighbours = true", "neighbours = true\nheld = true"), 7, "excludes 'held'"),
+        (BITS.replace("neighbours = true", "neighbours = true\ncrossbar = true"), 7, "excludes 'held'"),
+    ],
+)
+def test_contradictions_of_a_plane_of_bits_are_refused(
+    text: str, line: int, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ArchitectureError) as caught:
+        load(tmp_path, text)
+    assert message in caught.value.message and caught.value.line == line
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
