@@ -103,9 +103,8 @@ class Flow:
         self.out_at, self.outs = problem.out_at, problem.outs
         self.delay, self.is_operand, self.basin, self.gap = t.delay, t.operand, t.basin, t.gap
         self.spring, self.far, self.plane = t.spring, t.far, problem.plane
-        self.unit_operands = t.unit_operands
         self.sources_at, self.sources = t.sources_at, t.sources
-        self.static, self.board = t.static, board
+        self.unit_operands, self.static, self.board = t.unit_operands, t.static, board
         self.unit, self.start = board.unit, board.start
         self.used, self.toll, self.busy, self.present = board.used, board.toll, board.busy, board.present
         self.length, self.steps, self.tree_list = board.length, board.steps, board.tree_list
