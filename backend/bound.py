@@ -59,13 +59,14 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
 def _refuse_impossible(problem: Problem) -> None:
     """Raise DoesNotFit for what no interval can help."""
     dfg, fabric = problem.dfg, problem.fabric
+    most = [max(map(fabric.words_at, units), default=0) for units in problem.classes]
     for node in dfg.nodes:
         if not problem.candidates(node.id):
             raise DoesNotFit(
                 f"no unit of {fabric.name} can do {node.spelling}", Shortage.UNITS, 1, 0, (node.id,)
             )
         words = len({(use.node, use.output, use.distance) for use in node.operands if isinstance(use, Use)})
-        seen = max(fabric.words_at(unit) for unit in problem.candidates(node.id))
+        seen = most[problem.kind[node.id]]
         if words > seen:
             raise DoesNotFit(
                 f"{node.spelling} reads {words} values at once; {seen} can reach a unit of {fabric.name} that"

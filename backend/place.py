@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import networkx as nx
+
 from .anneal import Annealer
 from .bound import match_streams, pack_memories
 from .flat import Problem
@@ -47,15 +49,32 @@ def place(
 def placement_of(
     problem: Problem, interval: int, unit: Sequence[int], start: Sequence[int], banks: Sequence[int]
 ) -> Placement:
-    """The finished record: starts count from 0, arrays follow each other in their banks."""
-    first = min(start, default=0)
-    schedule = Schedule(problem.dfg, interval, tuple(s - first for s in start))
+    """The finished record: starts are anchored, arrays follow each other in their banks."""
+    schedule = Schedule(problem.dfg, interval, tuple(anchored(problem, interval, start)))
     used = [0] * len(problem.fabric.memories)
     places = []
     for memory, bank in zip(problem.dfg.memories, banks, strict=True):
         places.append(MemoryPlace(bank, used[bank]))
         used[bank] += memory.words
     return Placement(schedule, problem.fabric, tuple(unit), tuple(places))
+
+
+def anchored(problem: Problem, interval: int, start: Sequence[int]) -> list[int]:
+    """Starts that count from 0, with all parts of the graph that nothing connects within the first interval.
+
+    Such parts may be any number of intervals apart: slots stay the same, and what happens within a part.
+    """
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(problem.nodes))
+    graph.add_edges_from(zip(problem.source, problem.target, strict=True))
+    graph.add_edges_from(zip(problem.before, problem.after, strict=True))
+    found = list(start)
+    for part in nx.connected_components(graph):
+        late = min(start[n] for n in part) // interval * interval
+        for n in part:
+            found[n] -= late
+    first = min(found, default=0)
+    return [s - first for s in found]
 
 
 def _first_units(problem: Problem, schedule: Schedule, homes: Sequence[int]) -> list[int]:

@@ -40,7 +40,12 @@ def port_bound(problem: Problem) -> Bound:
 def write_back(problem: Problem) -> Bound:
     """Each value that somebody reads takes a slot of one of the results that its operation may have."""
     used = {(problem.source[e], problem.output[e]) for e in range(len(problem.source))}
-    counts = Counter(_results(problem, node, output) for node, output in sorted(used))
+    alike: dict[tuple[int, int], list[int]] = {}
+    for node, output in sorted(used):
+        alike.setdefault((problem.code[node], output), []).append(node)
+    counts = Counter[frozenset[int]]()
+    for (_, output), nodes in alike.items():
+        counts[_results(problem, nodes[0], output)] += len(nodes)
     sets = [ports for ports in counts if ports]
     unions = [frozenset().union(*some) for some in _families(sets)]
     best = Bound(1, "nothing")

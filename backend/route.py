@@ -169,12 +169,12 @@ class Negotiation:
 def _mapping_of(problem: Problem, ledger: Ledger, interval: int, banks: list[int]) -> Mapping:
     units, start = ledger.places()
     placement = placement_of(problem, interval, units, start, banks)
-    first = min(start, default=0)
+    shift = [new - old for new, old in zip(placement.schedule.start, start, strict=True)]
     routes = tuple(
         Route(
             problem.target[e],
             problem.position[e],
-            tuple((r, cycle - first) for r, cycle in ledger.path(e)),
+            tuple((r, cycle + shift[problem.source[e]]) for r, cycle in ledger.path(e)),
         )
         for e in range(len(problem.source))
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from graphs import Builder, fir, reduce_tree
+from graphs import Builder, fir, layered, reduce_tree
 
 from arch.describe import load_fabric
+from arch.fabric import Fabric
 from backend.bound import minimum_interval, pack_memories
 from backend.dfg import DFG, Const, Node, Use
 from backend.flat import Problem
@@ -171,3 +172,15 @@ def test_arrays_that_fit_only_tightly_are_packed() -> None:
     for m, bank in enumerate(pack_memories(problem)):
         inside[bank] += b.memories[m].words
     assert max(inside) <= words
+
+
+def test_units_are_looked_at_once_however_many_operations_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric, asked = load_fabric("grid8x8"), []
+    words_at = Fabric.words_at
+    monkeypatch.setattr(Fabric, "words_at", lambda self, unit: asked.append(unit) or words_at(self, unit))
+    counts = []
+    for operations in (100, 400):
+        asked.clear()
+        minimum_interval.__wrapped__(layered(operations, 1), fabric)
+        counts.append(len(asked))
+    assert counts[0] == counts[1]

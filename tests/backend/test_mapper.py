@@ -18,7 +18,7 @@ from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.check import check_mapping
 from backend.clock import OutOfTime
-from backend.dfg import DFG, Const, Use
+from backend.dfg import DFG, Const, Node, Use
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.search import FIRST, Search
@@ -146,6 +146,18 @@ def test_more_registers_never_map_worse(dfg: DFG, tmp_path: Path) -> None:
         file.write_text(re.sub(r"(?m)^registers = 4", f"registers = {registers}", smaller))
         intervals.append(map_kernel(dfg, load_fabric(str(file)), MapOptions()).interval)
     assert intervals == sorted(intervals, reverse=True)
+
+
+def test_parts_that_nothing_connects_begin_together() -> None:
+    chains, links = 30, 4
+    nodes = tuple(
+        Node(n, "alu_1" if n % links else "alu_0", (Use(n - 1),) if n % links else ())
+        for n in range(chains * links)
+    )
+    mapping = map_kernel(DFG("chains", nodes, (), (), (), (), ()), SMALL, MapOptions())
+    starts = mapping.placement.schedule.start
+    assert max(starts[::links]) < mapping.interval
+    assert min(starts) == 0
 
 
 def test_the_text_names_units_slots_and_ways() -> None:
