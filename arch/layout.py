@@ -80,6 +80,7 @@ class Layout:
         self.tiles.append(tile)
         self.units_of.append([])
         taken: set[str] = set()
+        making = 0
         if self.d.links.held:
             self.out.append(self.add(f"{tile.prefix}.out", Kind.REGISTER, tile.id))
         for layer in layers:
@@ -89,8 +90,11 @@ class Layout:
                         f"tile {tile.prefix} gets unit '{kind.name}' twice, from layer '{layer.name}' too"
                     )
                 taken.add(kind.name)
-                if self.d.links.held and len(taken) > 1:
-                    raise layer.pattern.error(f"with 'held' a tile has one unit; {tile.prefix} has two")
+                making += _makes_words(kind)
+                if self.d.links.held and making > 1:
+                    raise layer.pattern.error(
+                        f"with 'held' a tile has one unit that makes words; {tile.prefix} has two"
+                    )
             for kind in layer.units:
                 if any(OPS[op].latency_class == "mem" for _, members in kind.groups for op in members):
                     self.sharing.append(self._unit(tile, kind, self.banks))
@@ -119,7 +123,8 @@ class Layout:
         shared: list[int] = []
         for group, members in kind.groups:
             # Where results are in a register, or leave in the next cycle, that is part of their time.
-            held, crossbar = self.d.links.held, self.d.links.crossbar
+            held = self.d.links.held and _makes_words(kind)
+            crossbar = self.d.links.crossbar
             latency |= {
                 op: cycles + (held or (crossbar and OPS[op].outputs > 0)) for op, cycles in members.items()
             }
@@ -194,3 +199,7 @@ class Layout:
         units = self.units_of[tile]
         found = dict.fromkeys(r for unit in units for outputs in unit.results.values() for r in outputs)
         return [result for result in found if (result in self.narrow) == narrow]
+
+
+def _makes_words(kind: UnitKind) -> bool:
+    return any(OPS[op].outputs for _, members in kind.groups for op in members)

@@ -224,6 +224,14 @@ def test_a_held_output_is_where_results_are_and_all_that_neighbours_read(tmp_pat
     assert operand == {"r0c0.out", "r0c1.out", "r0c2.out", "r1c1.out", "r0c1.r0", "r0c1.r1"}
 
 
+def test_what_hands_results_to_the_host_leaves_a_held_output_alone(tmp_path: Path) -> None:
+    fabric = load(tmp_path, HELD + '[[layer.unit]]\nname = "o"\noperands = 2\ndoes = { result = 1 }\n')
+    check_fabric(fabric)
+    alu, out = fabric.units[:2]
+    assert out.results == {"result": ()} and out.latency == {"result": 1}
+    assert fabric.resources[out.operands[0]].sources == fabric.resources[alu.operands[0]].sources
+
+
 def test_a_crossbar_sees_a_link_now_or_as_it_was_kept(tmp_path: Path) -> None:
     fabric = load(tmp_path, CROSSBAR)
     check_fabric(fabric)
@@ -304,7 +312,11 @@ def test_contradictions_of_a_plane_of_bits_are_refused(
     [
         (HELD.replace("held", "words = 2\nheld"), 6, "'words' must be 1"),
         (CROSSBAR.replace("crossbar", "shared = true\ncrossbar"), 7, "'crossbar' excludes"),
-        (HELD + '[[layer.unit]]\nname = "b"\noperands = 2\ndoes = { alu = 1 }\n', 0, "a tile has one unit"),
+        (
+            HELD + '[[layer.unit]]\nname = "b"\noperands = 2\ndoes = { alu = 1 }\n',
+            0,
+            "a tile has one unit that makes words",
+        ),
         (HELD.replace("mul = 2", "try_recv = 1"), 6, "no unit can do 'try_recv'"),
         (GRID.replace("mul = 2", "mem = 2"), 12, "or the file a [memory]"),
         (GRID.replace("operands = 3", "operands = 9"), 11, "must be from 1 to 8"),

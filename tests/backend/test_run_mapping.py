@@ -95,7 +95,8 @@ def two_readers() -> tuple[DFG, Mapping]:
         Route(3, 0, ((names["r0c0.out"], 2), (names["r0c1.alu.a"], 2))),
     )
     schedule = Schedule(dfg, 3, (0, 1, 2, 2))
-    return dfg, Mapping(Placement(schedule, fabric, (0, 0, 0, 1), ()), routes)
+    here, there = fabric.units_for("alu_0")[:2]
+    return dfg, Mapping(Placement(schedule, fabric, (here, here, here, there), ()), routes)
 
 
 def test_an_output_keeps_its_word_until_the_next_operation_ends_and_no_longer() -> None:

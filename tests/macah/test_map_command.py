@@ -141,7 +141,7 @@ def test_wrong_usage_is_told_apart(tmp_path: Path) -> None:
 def test_what_does_not_fit_ends_at_once_with_what_is_scarce(tmp_path: Path) -> None:
     large = graph_file(tmp_path, nodes(5000), [])
     found = refused(large, "--arch", "satmapit:2x2").diagnostics[0]
-    assert found.code == "does-not-fit" and "at least 1250 on 4 units; the limit is 256" in found.message
+    assert found.code == "does-not-fit" and "at least 625 on 8 units; the limit is 256" in found.message
     narrow = tmp_path / "narrow.toml"
     text = Path(load_fabric.__code__.co_filename).with_name("satmapit.toml").read_text()
     narrow.write_text(text.replace("access = 1, ", ""))
@@ -153,7 +153,7 @@ def test_what_does_not_fit_ends_at_once_with_what_is_scarce(tmp_path: Path) -> N
     ]
     path = graph_file(tmp_path, nodes(9), [])
     found = refused(path, "--arch", "satmapit:2x2", "--max-ii", "2").diagnostics[0]
-    assert "an initiation interval of at least 3" in found.message
+    assert "the initiation interval must be at least 3" in found.message
 
 
 def test_two_nodes_with_one_id_are_both_operations(
