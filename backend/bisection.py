@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .flat import Problem
-from .ports import Border, border
+from .ports import Border, borders
 
 LARGEST = 250
 """Graphs of more operations are not looked at."""
@@ -35,12 +35,10 @@ def indivisible(problem: Problem, interval: int) -> str:
     if problem.nodes > LARGEST:
         return ""
     for middle in _middles(problem):
-        ways = border(problem.terrain, middle.tiles)
-        if not _Division(problem, ways, interval).may_exist():
-            return (
-                f"values between two halves of the array ({middle.name}), through {ways.out} ways out and"
-                f" {ways.into} into the first"
-            )
+        for ways in borders(problem.terrain, middle.tiles):
+            if not _Division(problem, ways, interval).may_exist():
+                halves = f"{ways.what} between two halves of the array ({middle.name})"
+                return f"{halves}, through {ways.out} ways out and {ways.into} into the first"
     return ""
 
 
@@ -65,7 +63,7 @@ class _Division:
         self.readers: dict[tuple[int, int], set[int]] = {}
         for e in range(len(problem.source)):
             p, c = problem.source[e], problem.target[e]
-            if p != c:
+            if p != c and problem.one_bit(e) in ways.kinds:
                 self.readers.setdefault((p, problem.output[e]), set()).add(c)
 
     def may_exist(self) -> bool:

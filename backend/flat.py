@@ -165,6 +165,10 @@ class Problem:
             self.near_at.extend(base + s for s in starts)
             self.near.extend(flat)
 
+    def one_bit(self, edge: int) -> bool:
+        """Whether an edge's value is of one bit; False for all where there is no plane of bits."""
+        return self.terrain.planes > 1 and self.plane[edge] == 0
+
     def candidates(self, node: int) -> tuple[int, ...]:
         """The units that can do a node."""
         return self.classes[self.kind[node]]

@@ -73,12 +73,25 @@ def _results(problem: Problem, node: int, output: int) -> frozenset[int]:
 # --- Ways between tiles
 
 
+BOTH, WORDS, BITS = (False, True), (False,), (True,)
+"""Values that share ways: of one bit or not."""
+
+
 class Border(NamedTuple):
-    """The units inside some tiles, and through how many resources words can leave and enter in a slot."""
+    """The units inside some tiles, and through how many resources values can leave and enter in a slot.
+
+    `kinds` says which values: of one bit (True), words (False), or both.
+    """
 
     units: frozenset[int]
     out: int
     into: int
+    kinds: tuple[bool, ...]
+
+    @property
+    def what(self) -> str:
+        """What goes through."""
+        return {BOTH: "values", WORDS: "words", BITS: "values of one bit"}[self.kinds]
 
 
 def _crossings(problem: Problem) -> Iterable[Bound]:
@@ -87,23 +100,34 @@ def _crossings(problem: Problem) -> Iterable[Bound]:
     for units in dict.fromkeys(problem.classes):
         tiles = frozenset(fabric.units[u].tile for u in units)
         if len(tiles) < len({unit.tile for unit in fabric.units}):
-            yield from _crossing(problem, border(problem.terrain, tiles), len(tiles))
+            for border in borders(problem.terrain, tiles):
+                yield from _crossing(problem, border, len(tiles))
+
+
+def borders(terrain: Terrain, tiles: frozenset[int]) -> Iterable[Border]:
+    """The border for all values and, where there are planes, for those that have ways of their own."""
+    yield _border(terrain, tiles, BOTH)
+    if terrain.fabric.planes:
+        yield _border(terrain, tiles, WORDS)
+    if terrain.fabric.apart:
+        yield _border(terrain, tiles, BITS)
 
 
 @lru_cache(maxsize=64)
-def border(terrain: Terrain, tiles: frozenset[int]) -> Border:
-    """Words pass the last resource on this side, and the first one on the other: the fewer of them count."""
+def _border(terrain: Terrain, tiles: frozenset[int], kinds: tuple[bool, ...]) -> Border:
+    """Values pass the last resource on this side, and the first one on the other: the fewer of them count."""
     fabric = terrain.fabric
+    allowed = [any(fabric.allows(r.id, one_bit) for one_bit in kinds) for r in fabric.resources]
     inside = [resource.tile in tiles for resource in fabric.resources]
     ends: tuple[tuple[set[int], set[int]], ...] = ((set(), set()), (set(), set()))
     for sink in fabric.resources:
         for source in sink.sources:
-            if inside[source] != inside[sink.id]:
+            if inside[source] != inside[sink.id] and allowed[source] and allowed[sink.id]:
                 before, after = ends[inside[sink.id]]
                 before.add(source)
                 after.add(sink.id)
     out, into = (min(len(before), len(after)) for before, after in ends)
-    return Border(frozenset(unit.id for unit in fabric.units if unit.tile in tiles), out, into)
+    return Border(frozenset(unit.id for unit in fabric.units if unit.tile in tiles), out, into, kinds)
 
 
 def _crossing(problem: Problem, border: Border, tiles: int) -> Iterable[Bound]:
@@ -117,8 +141,9 @@ def _crossing(problem: Problem, border: Border, tiles: int) -> Iterable[Bound]:
     readers: dict[tuple[int, int], set[int]] = {}
     reads: Counter[int] = Counter()
     for e in range(len(problem.source)):
-        readers.setdefault((problem.source[e], problem.output[e]), set()).add(problem.target[e])
-        reads[problem.target[e]] += 1
+        if problem.one_bit(e) in border.kinds:
+            readers.setdefault((problem.source[e], problem.output[e]), set()).add(problem.target[e])
+            reads[problem.target[e]] += 1
 
     def bound(ways: int, must: int, may: int, guests: set[int], each: int, what: str) -> Bound:
         hosts = border.units & frozenset[int]().union(*(where[n] for n in guests))
@@ -130,11 +155,11 @@ def _crossing(problem: Problem, border: Border, tiles: int) -> Iterable[Bound]:
     may = sum(not all(only[r] for r in some) for some in leaving) - must
     guests = {r for some in leaving for r in some if not (only[r] or never[r])}
     each = max((reads[r] for r in guests), default=0)
-    yield bound(border.out, must, may, guests, each, f"values out of {tiles} tiles")
+    yield bound(border.out, must, may, guests, each, f"{border.what} out of {tiles} tiles")
     entering = [n for (n, _), some in readers.items() if any(only[r] for r in some) and not only[n]]
     must = sum(never[n] for n in entering)
     guests = {n for n in entering if not never[n]}
-    yield bound(border.into, must, len(entering) - must, guests, 2, f"values into {tiles} tiles")
+    yield bound(border.into, must, len(entering) - must, guests, 2, f"{border.what} into {tiles} tiles")
 
 
 def _through(ways: int, must: int, may: int, kept: Callable[[int], int], what: str) -> Bound:
