@@ -13,6 +13,7 @@ MODULES = (
     "backend.flow",
     "backend.groups",
     "backend.ledger",
+    "backend.paths",
     "backend.reach",
     "backend.relocate",
     "macah.shorten_sweep",

@@ -209,5 +209,6 @@ class Board:
         self.present = array("d", [SHARING])
         self.length = ints([-1]) * (edges + 1)
         self.steps = ints([0]) * (self.stride * edges + 1)
+        self.tree = ints([0]) * ((layers + 1) * t.resources)
         self.tree_list = ints([0]) * ((layers + 1) * t.resources)
         self.sums = array("d", [0.0]) * (t.units * COLUMNS + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Iterator
@@ -171,8 +172,20 @@ def test_the_text_names_units_slots_and_ways() -> None:
 @pytest.fixture
 def uncompiled() -> Iterator[dict[str, ModuleType]]:
     """The back end again, with its hot modules as plain Python."""
-    names = ["reach", "flow", "flood", "relocate", "anneal", "flat", "bound", "schedule", "place", "route"]
-    names += ["ledger", "check", "search", "mapper"]
+    names = [
+        "reach",
+        "paths",
+        "flow",
+        "flood",
+        "relocate",
+        "anneal",
+        "flat",
+        "bound",
+        "schedule",
+        "place",
+        "route",
+    ]
+    names += ["ledger", "check", "attempt", "ahead", "search", "mapper"]
     saved = {f"backend.{n}": sys.modules.pop(f"backend.{n}", None) for n in names}
     kept = {n: getattr(backend, n, None) for n in names}
     fresh: dict[str, ModuleType] = {}
@@ -194,6 +207,7 @@ def uncompiled() -> Iterator[dict[str, ModuleType]]:
 
 def test_compiled_and_plain_python_agree(uncompiled: dict[str, ModuleType]) -> None:
     assert uncompiled["flow"].__file__.endswith("flow.py")
+    assert inspect.isfunction(vars(uncompiled["attempt"].route.__globals__["Flow"])["put"])
     options = MapOptions(seed=2, effort=0.2)
     for dfg, fabric in ((random_graph(1, 24), SMALL), (fir(4), SMALL), (random_graph(2, 20), MOSAIC)):
         assert uncompiled["mapper"].map_kernel(dfg, fabric, options) == map_kernel(dfg, fabric, options)
