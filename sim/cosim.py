@@ -44,7 +44,17 @@ RUNTIME_SOURCES = tuple(
 """What every program needs."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
 _COSIM_SOURCES = tuple(
-    RUNTIME / name for name in ("arena.c", "launch.c", "overlap.c", "lockstep.c", "cosim.c", "host_profile.c")
+    RUNTIME / name
+    for name in (
+        "arena.c",
+        "launch.c",
+        "overlap.c",
+        "lockstep.c",
+        "rest.c",
+        "turns.c",
+        "cosim.c",
+        "host_profile.c",
+    )
 )
 
 MAX_STREAMS = 64

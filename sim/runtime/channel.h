@@ -27,11 +27,12 @@ enum { MACAH_BELLS = 64, MACAH_SPINS = 100, MACAH_PATIENT_SPINS = 10 };
 enum { MACAH_WANTED = 1, MACAH_COPIED = 2 };
 
 /* Time in lock step (lockstep.c): a cycle of all `active` executions begins when all have `arrived` at it and the
- * host is at rest. Threads of the host that look for something in vain look again when another cycle is over. */
+ * host is at rest. */
 struct macah_clock {
   uint32_t on, active, arrived, ticks;
-  uint32_t loose;                    /* a thread sleeps, and time passes all the same */
-  uint32_t looks, lookers;           /* of such threads: how often they may have looked again, how many wait for that */
+  uint32_t loose;   /* a thread sleeps, and time passes all the same */
+  uint32_t callers; /* threads of the host that wait until all have arrived */
+  uint32_t lookers; /* of these, threads that have looked for something in vain, and want another cycle */
   uint32_t present, shown, all_shown; /* of a cycle's executions: how many have seen what streams have */
 };
 

@@ -97,9 +97,26 @@ uint64_t macah_profile_simulator(uint32_t kernel, uint32_t ordinal);
 /* lockstep.c: around each execution, and in the child after fork(). */
 extern const int macah_lockstep; /* of the image */
 extern uint32_t macah_host_computes; /* whatever its threads seem to do, so that no time passes */
+void macah_start_time(void);
 void macah_enter_time(void);
 void macah_leave_time(void);
 void macah_forget_time(void);
+/* Whether all executions have arrived at their next cycle; and wakes the referee, which looks at all that waits. */
+int macah_all_are_here(void);
+void macah_call_referee(void);
+
+/* rest.c. */
+int macah_host_is_at_rest(void);
+void macah_note_awakening(void);
+uint64_t macah_read_clock(clockid_t); /* in nanoseconds */
+
+/* turns.c, for the referee, with the host at rest: gives a thread its turn, or all that look in vain the right to one;
+ * 0 if there is none. And no order from now on; 0 if there was none. */
+int macah_give_turn(void);
+int macah_let_look(void);
+/* Not at rest, too: of those who look in vain, wakes who no longer does; 0 if there is none. */
+int macah_wake_lookers(void);
+int macah_give_up_turns(void);
 
 /* launch.c: starts a simulator of a kernel. Errors end the program. */
 void macah_launch(struct macah_simulator *, const struct macah_kernel *);

@@ -44,7 +44,7 @@ void macah_take(macah_stream *s, struct macah_end *end) {
   const void *owner = __atomic_load_n(&end->owner, __ATOMIC_RELAXED);
   if (owner == &macah_me || owner == &nobody) return;
   if (owner) take_away(end);
-  int own = has_barrier && !macah_tracing && end->transfers < TRANSFERS && !(end == &s->sender && macah_load(&s->closed));
+  int own = has_barrier && !macah_tracing && !macah_order && end->transfers < TRANSFERS && !(end == &s->sender && macah_load(&s->closed));
   __atomic_store_n(&end->owner, own ? (const void *)&macah_me : &nobody, __ATOMIC_RELEASE);
 }
 

@@ -22,6 +22,7 @@ enum { MACAH_USERS = 4 };
 struct macah_about {
   struct macah_place created; /* `text` is the layout of elements */
   unsigned users[2][MACAH_USERS];
+  unsigned holder[2]; /* in lock step, the thread that alone uses that end, by its number (turns.c), or 0 */
   struct accessor *accessor;
 };
 
@@ -43,6 +44,10 @@ struct macah_entered {
 
 enum macah_kind { MACAH_TO_SEND = 1, MACAH_TO_RECEIVE, MACAH_FOR_KERNEL, MACAH_FOR_TIME };
 
+/* What a thread waits for in lock step: its turn; or, having looked at a stream in vain, that it changes or a cycle is
+ * over, and, when it is over, its turn. */
+enum macah_turn { MACAH_NO_TURN, MACAH_WANTS_TURN, MACAH_WANTS_CYCLE, MACAH_HAS_CYCLE, MACAH_HAS_TURN };
+
 /* A thread of the program that has used a stream or entered a kernel. */
 struct macah_thread {
   unsigned number; /* from 1, the main thread */
@@ -56,7 +61,10 @@ struct macah_thread {
   struct macah_place place;
   const char *kernel; /* that it runs as C, or null */
   const struct macah_entered *entered;
-  uint32_t looks; /* see struct macah_clock */
+  uint32_t slept;  /* it was seen asleep since it last used a stream */
+  uint32_t turn;   /* an enum macah_turn */
+  int receives;    /* the end of the stream that it waits for a turn at */
+  uint64_t served; /* the number of its last turn */
 };
 
 /* ends.c. Makes the caller the only thread at an end, until macah_unlock(). */
@@ -102,9 +110,19 @@ int macah_list_tasks(struct macah_task **);
 /* Whether another process may wake who waits there. */
 int macah_is_foreign(uintptr_t futex);
 
-/* lockstep.c. Called when a thread has looked at a stream in vain; null if time passes by itself. */
-extern void (*macah_pass_time)(void);
-/* The thread that lets time pass, or 0: no thread of the program. */
+/* turns.c: the order among threads in lock step; null if time passes by itself. */
+struct macah_order {
+  /* Returns when the caller alone uses an end of the stream; and, if it is to send or to receive, need not wait. */
+  void (*hold)(macah_stream *, int receives, enum macah_kind, struct macah_place);
+  /* Whether it still does. */
+  int (*holds)(const struct macah_thread *, const macah_stream *, int receives);
+  /* Returns when an end of the stream, if it is not null, is ready, or a cycle is over. */
+  void (*look_again)(macah_stream *, int receives);
+  /* Returns when the cycle that has ended a wait is over. */
+  void (*resume)(void);
+};
+extern const struct macah_order *macah_order;
+/* lockstep.c. The thread that lets time pass, or 0: no thread of the program. */
 extern pid_t macah_referee;
 
 /* report.c. */

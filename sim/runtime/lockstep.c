@@ -2,19 +2,18 @@
  *
  * A thread of our own, the referee, lets a cycle begin when all executions have arrived at it and all threads of the
  * program wait for streams, for kernels or for each other. So whatever the speed of the host, a kernel sees the same
- * streams in the same cycle. A thread that looks at a stream in vain waits for one cycle, as it may look for ever.
- * One that reads or writes counts as computing, but not for longer than the patience that keeps a program alive whose
- * input depends on its own output. While one sleeps, time passes, as it may wait for what a kernel does.
+ * streams in the same cycle. Before that, threads get their turns (turns.c). A thread that looks at a stream in vain
+ * waits for one cycle, as it may look for ever.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "cosim.h"
 
-enum { PATIENCE = 100000000, YIELDS = 50, PAUSE = 20000, SLOW = 1000000 };
+enum { YIELDS = 50, PAUSE = 20000, SLOW = 1000000, NEVER = 10 };
+
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -22,82 +21,7 @@ uint32_t macah_host_computes;
 
 static struct macah_clock *the_clock(void) { return &macah_arena->clock; }
 
-static uint64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/* What tells the rest of a thread from others; 0 if it does something, or will. */
-static uint64_t rest_of(const struct macah_thread *t) {
-  uint64_t wait = macah_load(&t->wait);
-  if (!wait) return 0;
-  switch (t->kind) {
-    case MACAH_FOR_KERNEL: return wait;
-    case MACAH_FOR_TIME: return macah_load(&the_clock()->looks) == t->looks ? wait : 0;
-    default: return macah_must_wait(t->kind, t->stream) ? wait : 0;
-  }
-}
-
-static uint64_t mix(uint64_t sum, uint64_t value) { return (sum ^ value) * 1099511628211u; }
-
-static int wait_is_known(pid_t id) {
-  for (const struct macah_thread *t = macah_threads; t; t = t->next)
-    if (t->id == id) return macah_load(&t->wait) != 0;
-  return 0;
-}
-
-/* What is seen of the threads that wait for nothing of ours. */
-struct others {
-  int sleep;        /* some do, for a time or for something outside of the program */
-  uint64_t moving; /* a number for those that read or write */
-};
-
-/* Adds these threads; 0 if one computes. */
-static uint64_t look_at_others(uint64_t sum, struct others *others) {
-  struct macah_task *tasks;
-  int count = macah_list_tasks(&tasks);
-  for (int i = 0; sum && i < count; i++) {
-    if (wait_is_known(tasks[i].id)) continue;
-    if (tasks[i].blocked == MACAH_RUNS) sum = 0;
-    uint64_t number = mix(tasks[i].switches + 1, (uint64_t)tasks[i].id);
-    if (tasks[i].blocked == MACAH_MOVES_DATA) others->moving = mix(others->moving, number) | 1;
-    others->sleep |= !tasks[i].futex;
-    if (sum) sum = mix(sum, number);
-  }
-  free(tasks);
-  return sum;
-}
-
-/* A number for what the threads wait for; 0 if one does not. */
-static uint64_t look(struct others *others) {
-  struct stat tasks;
-  uint64_t sum = 14695981039346656037u, known = 0;
-  *others = (struct others){0};
-  macah_lock_threads();
-  for (const struct macah_thread *t = macah_threads; t && sum; t = t->next) {
-    uint64_t rest = rest_of(t);
-    known += rest != 0;
-    if (rest || macah_load(&t->wait)) sum = rest ? mix(sum, rest) : 0;
-  }
-  /* The directory has a link for each thread, ourselves among them. */
-  if (sum && (stat("/proc/self/task", &tasks) || tasks.st_nlink != known + 3)) sum = look_at_others(sum, others);
-  macah_unlock_threads();
-  return sum;
-}
-
-/* Two looks that find the same: nobody has moved in between. */
-static int host_is_at_rest(void) {
-  static uint64_t last, moving, since;
-  if (macah_load(&macah_host_computes)) return 0;
-  struct others others;
-  uint64_t seen = look(&others), before = last;
-  last = seen;
-  if (others.moving != moving) since = now();
-  moving = others.moving;
-  macah_store(&the_clock()->loose, (uint32_t)others.sleep);
-  return seen && seen == before && (!moving || now() - since > PATIENCE);
-}
+static uint32_t calls;
 
 /* Whether some execution can go on, or somebody wants time to pass. */
 static int time_is_wanted(void) {
@@ -109,64 +33,77 @@ static int time_is_wanted(void) {
   return wanted;
 }
 
-static int all_are_here(void) {
-  uint32_t active = macah_load(&the_clock()->active);
-  return active && macah_load(&the_clock()->arrived) == active;
-}
+int macah_all_are_here(void) { return macah_load(&the_clock()->arrived) == macah_load(&the_clock()->active); }
+
+void macah_call_referee(void) { macah_step(&calls, 1); }
 
 static void pause_for(long nanoseconds) { nanosleep(&(struct timespec){0, nanoseconds}, NULL); }
 
-/* Until a cycle can begin; 0 if another execution must be waited for first. */
-static int await_rest(void) {
-  for (unsigned tries = 0;; tries++) {
-    if (host_is_at_rest()) {
-      if (!all_are_here()) return 0;
-      if (time_is_wanted()) return 1;
-      pause_for(SLOW);
-    } else if (tries < YIELDS) {
-      sched_yield();
-    } else {
-      pause_for(PAUSE);
-    }
+/* What the program has computed, without the caller. */
+static int64_t work(void) {
+  return (int64_t)(macah_read_clock(CLOCK_PROCESS_CPUTIME_ID) - macah_read_clock(CLOCK_THREAD_CPUTIME_ID));
+}
+
+/* Seconds of work after which the host is not expected to rest. */
+static int64_t never(void) {
+  const char *wanted = getenv("MACAH_REST_SECONDS");
+  return wanted && atoi(wanted) > 0 ? atoi(wanted) : NEVER;
+}
+
+/* With the host not at rest, so many looks after it has been. */
+static void wait_for_rest(unsigned looks) {
+  static int64_t before;
+  if (looks < YIELDS) {
+    sched_yield();
+    return;
   }
+  if (looks == YIELDS) before = work();
+  if (macah_load(&the_clock()->callers) && (work() - before) / 1000000000 >= never() && macah_give_up_turns())
+    fprintf(stderr, "macah: lock step: but another computes without rest (if it waits in a loop, that should sleep); from"
+            " here on, threads take no turns, and runs may differ\n");
+  pause_for(PAUSE);
+}
+
+static void begin_cycle(struct macah_clock *c) {
+  macah_store(&c->present, macah_load(&c->active));
+  macah_store(&c->arrived, 0);
+  macah_step(&c->ticks, 1);
+}
+
+/* With the host at rest, and all executions here; 0 if nothing can go on by itself. */
+static int go_on(struct macah_clock *c) {
+  static int have_looked; /* since the cycle began */
+  if (macah_give_turn()) return 1;
+  if (!have_looked && macah_let_look()) return have_looked = 1;
+  int again = have_looked;
+  have_looked = 0;
+  if (!macah_load(&c->active)) return again;
+  if (macah_load(&macah_host_computes) || !time_is_wanted()) return 0;
+  begin_cycle(c);
+  return 1;
 }
 
 static __attribute__((noreturn)) void *let_time_pass(void *unused) {
   (void)unused;
   macah_referee = (pid_t)syscall(SYS_gettid);
   struct macah_clock *c = the_clock();
-  for (;;) {
-    uint32_t arrived = macah_load(&c->arrived);
-    if (!all_are_here()) {
+  for (unsigned looks = 0;;) {
+    uint32_t called = macah_load(&calls), arrived = macah_load(&c->arrived);
+    if (!macah_load(&c->active) && !macah_load(&c->callers))
+      macah_futex_wait(&calls, called, NULL);
+    else if (!macah_all_are_here())
       macah_futex_wait(&c->arrived, arrived, &(struct timespec){0, SLOW});
-      continue;
-    }
-    if (!await_rest()) continue;
-    if (macah_load(&c->lookers)) {
-      macah_step(&c->looks, 1);
-      if (!await_rest()) continue;
-    }
-    macah_store(&c->present, macah_load(&c->active));
-    macah_store(&c->arrived, 0);
-    macah_step(&c->ticks, 1);
+    else if (macah_wake_lookers())
+      looks = 0;
+    else if (!macah_host_is_at_rest())
+      wait_for_rest(looks++);
+    else if (looks = 0, !go_on(c))
+      pause_for(SLOW);
   }
 }
 
-static void pass_time(void) {
-  struct macah_clock *c = the_clock();
-  uint32_t looks = macah_load(&c->looks);
-  macah_me.looks = looks;
-  if (!macah_load(&c->active)) return;
-  macah_add(&c->lookers, 1);
-  macah_begin_wait(MACAH_FOR_TIME, NULL, (struct macah_place){0});
-  while (macah_load(&c->looks) == looks && macah_load(&c->active)) macah_futex_wait(&c->looks, looks, NULL);
-  macah_end_wait();
-  macah_add(&c->lookers, (uint32_t)-1);
-}
-
 static void start(void) {
-  const char *wanted = getenv("MACAH_TIME");
-  if (wanted && *wanted ? strcmp(wanted, "lockstep") != 0 : !macah_lockstep) return;
+  if (!macah_order) return;
   pthread_t thread;
   sigset_t all, before;
   sigfillset(&all);
@@ -175,24 +112,27 @@ static void start(void) {
   pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   while (!macah_load(&macah_referee)) sched_yield();
-  macah_pass_time = pass_time;
   macah_store(&the_clock()->on, 1);
 }
 
+void macah_start_time(void) { pthread_once(&once, start); }
+
 void macah_enter_time(void) {
-  pthread_once(&once, start);
-  if (the_clock()->on) macah_add(&the_clock()->active, 1);
+  macah_start_time();
+  if (!the_clock()->on) return;
+  macah_add(&the_clock()->active, 1);
+  macah_call_referee();
 }
 
 void macah_leave_time(void) {
   if (!the_clock()->on) return;
-  if (macah_add(&the_clock()->active, (uint32_t)-1) == 1) macah_step(&the_clock()->looks, 1);
+  macah_add(&the_clock()->active, (uint32_t)-1);
   macah_step(&the_clock()->arrived, 0);
+  macah_order->resume();
 }
 
 void macah_forget_time(void) {
   *the_clock() = (struct macah_clock){0};
-  macah_pass_time = NULL;
   macah_referee = 0;
   once = (pthread_once_t)PTHREAD_ONCE_INIT;
 }

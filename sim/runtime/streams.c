@@ -8,13 +8,23 @@
 #include "host.h"
 #include "trace.h"
 
-void (*macah_pass_time)(void);
+const struct macah_order *macah_order;
 pid_t macah_referee;
 
-/* The result of looking at a stream, where `found` is not what the program waits for. */
-static int looked(int found) {
-  if (!found && macah_pass_time) macah_pass_time();
-  return found;
+static const struct macah_place nowhere;
+
+/* Before a look at a stream that does not wait. */
+static void hold(macah_stream *s, int receives, struct macah_place place) {
+  if (macah_order) macah_order->hold(s, receives, MACAH_FOR_TIME, place);
+}
+
+/* Whether to look once more at a stream where nothing was found: in lock step, another thread of the host, or the
+ * cycle at hand, may not have come to it. */
+static int look_again(macah_stream *s, int receives, int *looked) {
+  if (!macah_order || *looked) return 0;
+  int may_change = !macah_load(&s->closed);
+  macah_order->look_again(may_change ? s : NULL, receives);
+  return *looked = 1;
 }
 
 void macah_die(const char *format, ...) {
@@ -93,6 +103,10 @@ __attribute__((constructor(101))) static void count_processors(void) {
   others_run = sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
 }
 
+static int must_doze(enum macah_kind kind, const macah_stream *s) {
+  return macah_must_wait(kind, s) && (!macah_order || macah_order->holds(&macah_me, s, kind == MACAH_TO_RECEIVE));
+}
+
 /* Sleeps until the stream may be ready. */
 static void doze(macah_stream *s, struct macah_bell *bell, enum macah_kind kind) {
   static const struct timespec a_while = {0, MACAH_LOOK};
@@ -101,9 +115,9 @@ static void doze(macah_stream *s, struct macah_bell *bell, enum macah_kind kind)
     rings = macah_load(&bell->rings);
     macah_add(&bell->sleepers, 1);
     macah_fence();
-    while (macah_must_wait(kind, s) && macah_load(&bell->rings) == rings)
+    while (must_doze(kind, s) && macah_load(&bell->rings) == rings)
       if (!macah_futex_wait(&bell->rings, rings, &a_while)) macah_look_for_deadlock();
-  } while (macah_must_wait(kind, s));
+  } while (must_doze(kind, s));
 }
 
 static void await(macah_stream *s, enum macah_kind kind, struct macah_place place) {
@@ -114,6 +128,7 @@ static void await(macah_stream *s, enum macah_kind kind, struct macah_place plac
     }
   macah_begin_wait(kind, s, place);
   doze(s, kind == MACAH_TO_SEND ? &s->writable : &s->readable, kind);
+  if (macah_order) macah_order->resume();
   macah_end_wait();
   check_at(s, kind == MACAH_TO_SEND ? "send" : "receive", place);
 }
@@ -151,19 +166,29 @@ static int receive_now(macah_stream *s, void *element) {
 void macah_stream_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
   struct macah_place place = {file, line, text};
   check_at(s, "send", place);
-  while (!send_now(s, element, place)) await(s, MACAH_TO_SEND, place);
+  for (;;) {
+    if (macah_order) macah_order->hold(s, 0, MACAH_TO_SEND, place);
+    if (send_now(s, element, place)) return;
+    await(s, MACAH_TO_SEND, place);
+  }
 }
 
 int macah_stream_try_send(macah_stream *s, const void *element, const char *file, int line, const char *text) {
   struct macah_place place = {file, line, text};
+  int looked = 0;
   check_at(s, "send", place);
-  return looked(send_now(s, element, place));
+  do {
+    hold(s, 0, place);
+    if (send_now(s, element, place)) return 1;
+  } while (look_again(s, 0, &looked));
+  return 0;
 }
 
 int macah_stream_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
   struct macah_place place = {file, line, text};
   check_at(s, "receive", place);
   for (;;) {
+    if (macah_order) macah_order->hold(s, 1, MACAH_TO_RECEIVE, place);
     if (receive_now(s, element)) return 1;
     if (macah_is_ended(s)) return 0;
     await(s, MACAH_TO_RECEIVE, place);
@@ -171,32 +196,52 @@ int macah_stream_receive(macah_stream *s, void *element, const char *file, int l
 }
 
 int macah_stream_try_receive(macah_stream *s, void *element, const char *file, int line, const char *text) {
-  check_at(s, "receive", (struct macah_place){file, line, text});
-  return looked(!macah_is_empty(s) && receive_now(s, element));
+  struct macah_place place = {file, line, text};
+  int looked = 0;
+  check_at(s, "receive", place);
+  do {
+    hold(s, 1, place);
+    if (!macah_is_empty(s) && receive_now(s, element)) return 1;
+  } while (look_again(s, 1, &looked));
+  return 0;
 }
 
 void macah_close(void *stream) {
   macah_stream *s = stream;
   macah_check(s, "pstream_close");
+  hold(s, 0, nowhere);
   macah_disown(&s->sender); /* so that sends look whether it is closed */
   macah_shut(s);
 }
 
 int macah_ended(void *stream) {
+  int looked = 0, ended;
   macah_check(stream, "pstream_ended");
-  int ended = macah_is_ended(stream);
-  if (!ended && macah_is_empty(stream)) looked(0);
+  do {
+    hold(stream, 1, nowhere);
+    ended = macah_is_ended(stream);
+  } while (!ended && macah_is_empty(stream) && look_again(stream, 1, &looked));
   return ended;
 }
 
 int macah_empty(void *stream) {
+  int looked = 0;
   macah_check(stream, "pstream_empty");
-  return !looked(!macah_is_empty(stream));
+  do {
+    hold(stream, 1, nowhere);
+    if (!macah_is_empty(stream)) return 0;
+  } while (look_again(stream, 1, &looked));
+  return 1;
 }
 
 int macah_full(void *stream) {
+  int looked = 0;
   macah_check(stream, "pstream_full");
-  return !looked(!macah_is_full(stream));
+  do {
+    hold(stream, 0, nowhere);
+    if (!macah_is_full(stream)) return 0;
+  } while (look_again(stream, 0, &looked));
+  return 1;
 }
 
 uint64_t macah_spent_cycles, macah_spent_stalls;

@@ -15,7 +15,7 @@ void await_tick(int moved, int asleep) {
   static uint64_t sleeps;
   struct macah_clock *c = &macah_arena->clock;
   unseen = 1;
-  if (!moved && !asleep && macah_load(&c->active) == 1 && !macah_load(&c->lookers)) {
+  if (!moved && !asleep && macah_load(&c->active) == 1 && !macah_load(&c->callers)) {
     macah_store(&c->present, 1);
     return;
   }

@@ -51,7 +51,7 @@ uint64_t macah_kernel_sleep(const struct macah_entered *entered) {
 }
 
 static uint64_t sleep_of(const struct macah_thread *thread, uint64_t wait) {
-  if (thread->kind == MACAH_FOR_TIME) return 0;
+  if (thread->kind == MACAH_FOR_TIME || macah_load(&thread->turn) == MACAH_HAS_TURN) return 0;
   if (thread->kind != MACAH_FOR_KERNEL) return macah_must_wait(thread->kind, thread->stream) ? wait : 0;
   uint64_t asleep = macah_kernel_sleep(thread->entered);
   return asleep ? wait ^ asleep << 40 : 0;

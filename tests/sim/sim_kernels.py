@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import AnyStr
 
 from backend.dfg import DFG, Const, Memory, Node, Place, StreamPort, Word
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES, build_image
@@ -24,8 +23,6 @@ HEAD = """\
 #define TRY_RECEIVE(s, element) macah_stream_try_receive(s, element, MACAH_HERE, #s)
 #define SPAWN(s, body, frame, size, writes) macah_spawn(s, #body, body, frame, size, writes)
 """
-RACING = ("requests",)
-"""Programs whose threads send to one stream, in any order."""
 WARNINGS = (
     "-std=gnu11",
     "-O1",
@@ -195,9 +192,3 @@ def run(executable: Path, **options: object) -> subprocess.CompletedProcess[str]
     """Runs a program to its end, with a limit on time."""
     defaults = {"capture_output": True, "text": True, "timeout": 60, "stdin": subprocess.DEVNULL}
     return subprocess.run([str(executable)], **{**defaults, **options})  # type: ignore[call-overload,no-any-return]
-
-
-def comparable(program: Path, traffic: dict[str, AnyStr]) -> dict[str, list[AnyStr]]:
-    """The lines of traces, in an order that is the same in each run."""
-    in_order = sorted if program.stem in RACING else list
-    return {name: in_order(text.splitlines()) for name, text in traffic.items()}

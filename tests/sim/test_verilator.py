@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sim_kernels import arrays, build, comparable, pass_on, poll, run, scale
+from sim_kernels import arrays, build, pass_on, poll, run, scale
 from test_endings import HOST, simulators_of, started, wait_until
 from test_wave import PROGRAM, SECOND, names
 
@@ -62,7 +62,7 @@ def account(source: Path, simulator: str, mode: str, directory: Path, options: S
         ["./" + program.name], cwd=directory, env=environment, capture_output=True, timeout=120
     )
     said = done.stderr.replace(simulator.encode(), b"")
-    traffic = comparable(source, {p.name: p.read_bytes() for p in traces.iterdir()})
+    traffic = {p.name: p.read_bytes() for p in traces.iterdir()}
     return done.returncode, done.stdout, said, traffic
 
 

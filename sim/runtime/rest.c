@@ -1,0 +1,123 @@
+/* Whether the host is at rest, for time in lock step: no thread does anything until an execution or another thread does.
+ *
+ * A thread that sleeps, reads or writes counts as computing, but not for longer than the patience that keeps a program
+ * alive whose input depends on its own output, or that sleeps until a kernel has done something.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "cosim.h"
+
+static const uint64_t PATIENCE = 100000000, BUDGET = 5000000000; /* once, and for all sleeps of a run */
+
+uint64_t macah_read_clock(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* What tells the rest of a thread from others; 0 if it does something, or will. */
+static uint64_t rest_of(const struct macah_thread *t) {
+  uint64_t wait = macah_load(&t->wait);
+  if (!wait || t->kind == MACAH_FOR_KERNEL) return wait;
+  uint32_t turn = macah_load(&t->turn);
+  if (turn) return turn == MACAH_HAS_TURN ? 0 : wait;
+  if (!macah_must_wait(t->kind, t->stream)) return 0;
+  return macah_order->holds(t, t->stream, t->kind == MACAH_TO_RECEIVE) ? wait : 0;
+}
+
+static uint64_t mix(uint64_t sum, uint64_t value) { return (sum ^ value) * 1099511628211u; }
+
+static struct macah_thread *known(pid_t id) {
+  struct macah_thread *t = macah_threads;
+  while (t && t->id != id) t = t->next;
+  return t;
+}
+
+/* What is seen of the threads that wait for nothing of ours. */
+struct others {
+  int sleep;       /* some do, for a time or for something outside of the program */
+  uint64_t moving; /* a number for those that read or write */
+};
+
+/* Adds these threads; 0 if one computes. */
+static uint64_t look_at_others(uint64_t sum, struct others *others) {
+  struct macah_task *tasks;
+  int count = macah_list_tasks(&tasks);
+  for (int i = 0; sum && i < count; i++) {
+    struct macah_thread *t = known(tasks[i].id);
+    if (t && macah_load(&t->wait)) continue;
+    int sleeps = tasks[i].blocked == MACAH_SLEEPS && !tasks[i].futex;
+    uint64_t number = mix(tasks[i].switches + 1, (uint64_t)tasks[i].id);
+    if (tasks[i].blocked == MACAH_MOVES_DATA) others->moving = mix(others->moving, number) | 1;
+    if (sleeps && t) macah_store(&t->slept, 1);
+    others->sleep |= sleeps;
+    sum = tasks[i].blocked == MACAH_RUNS ? 0 : mix(sum, number);
+  }
+  free(tasks);
+  return sum;
+}
+
+/* A number for what the threads wait for; 0 if one does not. */
+static uint64_t look(struct others *others) {
+  struct stat tasks;
+  uint64_t sum = 14695981039346656037u, resting = 0;
+  *others = (struct others){0};
+  macah_lock_threads();
+  for (const struct macah_thread *t = macah_threads; t && sum; t = t->next) {
+    uint64_t rest = rest_of(t);
+    resting += rest != 0;
+    if (rest || macah_load(&t->wait)) sum = rest ? mix(sum, rest) : 0;
+  }
+  /* The directory has a link for each thread, ourselves among them. */
+  if (sum && (stat("/proc/self/task", &tasks) || tasks.st_nlink != resting + 3)) sum = look_at_others(sum, others);
+  macah_unlock_threads();
+  return sum;
+}
+
+static uint32_t awakenings;
+
+/* Who sleeps between two uses of streams does so for short. */
+void macah_note_awakening(void) {
+  if (!macah_load(&macah_me.slept)) return;
+  macah_store(&macah_me.slept, 0);
+  macah_add(&awakenings, 1);
+}
+
+/* Whether those that read or write do nothing else for long. */
+static int data_is_awaited(uint64_t now, uint64_t moving) {
+  static uint64_t last, since;
+  if (moving != last) since = now;
+  last = moving;
+  return !moving || now - since > PATIENCE;
+}
+
+static int held; /* by sleepers, at the last look */
+
+/* Whether those that sleep do so for long, or have slept for long in all. */
+static int sleep_is_long(uint64_t now, int sleeps) {
+  static uint64_t began, since, before, in_all;
+  static uint32_t seen;
+  uint32_t woken = macah_load(&awakenings);
+  if (!began) began = now;
+  if (!sleeps || woken != seen) since = 0;
+  if (sleeps && !since) since = now;
+  seen = woken;
+  if (held) in_all += now - before;
+  before = now;
+  held = sleeps && now - since <= PATIENCE && (in_all < BUDGET || in_all < (now - began) / 2);
+  return !held;
+}
+
+/* Two looks that find the same: nobody has moved in between. */
+int macah_host_is_at_rest(void) {
+  static uint64_t last;
+  struct others others;
+  uint64_t seen = look(&others), before = last, now = macah_read_clock(CLOCK_MONOTONIC);
+  last = seen;
+  macah_store(&macah_arena->clock.loose, (uint32_t)others.sleep);
+  if (!seen) held = 0;
+  return seen && (data_is_awaited(now, others.moving) & sleep_is_long(now, others.sleep)) && seen == before;
+}
