@@ -135,7 +135,8 @@ def facts(account: Account) -> dict[str, Any]:
         "mii": bounds.mii,
         "resource_mii": bounds.resource,
         "recurrence_mii": bounds.recurrence,
-        "source_bound": account.source.interval,
+        # Where ranges of values show more than the bound of the source knows, that may be undercut.
+        "source_bound": min(account.source.interval, bounds.mii),
         "source_resource_bound": account.source.resource,
         "source_recurrence_bound": account.source.recurrence,
         "bubbles": account.lowered.bubbles,

@@ -1,19 +1,18 @@
 """How few cycles an operation of the source needs on a recurrence, however it is written.
 
     s = (s + a) + b            one cycle: s + (a + b)
+    x = ((x ^ a) & m) ^ b      two cycles: (x & m) ^ ((a & m) ^ b)
     if (c) s = s + a           one cycle: s + (c ? a : 0)
     s = s + a * b              one cycle beyond the product, and none if the product is on the recurrence
     m = a < m ? a : m          one cycle: a minimum
+    x + a == b                 one cycle: x == b - a
     x = (short)(x + a)         one cycle: x may be wider, or its range may show that it fits
 
-So a chain of one associative operation costs one operation, choices among its links and conversions nothing,
-a choice of a choice one choice, and logic on predicates nothing. What can be computed an iteration ahead is
-not on a recurrence in the first place (`source_bound.ahead`).
+So operations form chains by what they may be exchanged with, conversions cost nothing, and neither does logic
+on predicates. What can be computed an iteration ahead is not on a recurrence in the first place.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from arch.fabric import Fabric
 from arch.ops import COMPARISONS, OPS
@@ -21,26 +20,44 @@ from backend.dfg import Const, Use
 from macah.graph import Before, Draft, Value
 from macah.source_graph import SourceGraph
 
+DATA = "data"
+SUM, SIGNED, UNSIGNED = "sum", "signed extreme", "unsigned extreme"
+_BITS = ("and", "or", "xor")
 _GROUPS = {
-    **dict.fromkeys(("add", "sub", "neg", "muladd"), "sum"),
-    **{op: op for op in ("and", "or", "xor", "mul", "smin", "smax", "umin", "umax")},
+    **dict.fromkeys(("add", "sub", "neg", "muladd"), SUM),
+    **{op: op for op in (*_BITS, "mul")},
+    **dict.fromkeys(("smin", "smax"), SIGNED),
+    **dict.fromkeys(("umin", "umax"), UNSIGNED),
 }
+"""The chains that operations are links of: a minimum of a maximum is a maximum of minima, and so on."""
+
+_DISTRIBUTES = {
+    **dict.fromkeys(("shr", "sar", "rotl"), _BITS),
+    **dict.fromkeys(("add", "sub", "neg"), (SIGNED, UNSIGNED)),
+}
+_DISTRIBUTES |= {"shl": (*_BITS, SUM), "mul": (SUM,), "muladd": (SUM,), "and": ("or", "xor"), "or": ("and",)}
+"""`f(a) + f(b)` is `f(a + b)`: a chain goes on behind these."""
+
+UNCARRIED = frozenset({"mul", SIGNED, UNSIGNED})
+"""Chains that do not go on from iteration to iteration."""
+
+_FACTORS = frozenset({("xor", "and"), ("or", "and"), ("and", "or"), (SUM, "mul")})
+"""`x & a ^ x & b` is `x & (a ^ b)`."""
+
 _RING = frozenset({"add", "sub", "neg", "mul", "muladd", "and", "or", "xor", "not", "shl"})
-_EXTREMES = frozenset({"smin", "smax"})  # a sum of one is one of sums
 _EXTENSIONS = frozenset({"sext8", "sext16", "zext8", "zext16"})
 # Two operations that the machine has as one, or that are written as one.
-_FUSED = frozenset({("mul", "add"), ("mul", "sub"), ("sub", "abs"), ("shl", "or"), ("shr", "or")})
-# A multiplication by the reciprocal, and a shift.
-_BY_CONSTANT = 3
+_JOINED = frozenset({("mul", SUM)})
+# A multiplication by the reciprocal; what comes before and after it may be part of something else.
+_BY_CONSTANT = 2
 _MOST_LINKS = 16
 
 
 class Costs:
-    """The fewest cycles between an operation and an operand of it."""
+    """What operations cost, and how they may be rewritten."""
 
     def __init__(self, source: SourceGraph, fabric: Fabric) -> None:
         self.graph = graph = source.graph
-        self.ends = {variable: join.sources[-1][0] for variable, join in source.joins.items()}
         self.fabric = fabric
         self.used_in_ring = {
             value.node
@@ -50,22 +67,54 @@ class Costs:
             if isinstance(value, Use)
         }
 
-    def arc(self, node: int, position: int) -> int:
-        """Cycles from operand `position` of a node to its result."""
-        draft = self.graph.drafts[node]
-        value = draft.operands[position]
-        source = self._draft(value)
-        if source is not None and self._absorbs(draft, position, source):
+    def group(self, draft: Draft) -> str | None:
+        """The chains that an operation is a link of."""
+        return _GROUPS.get(draft.op)
+
+    def compared(self, draft: Draft, operand: Draft | None) -> str:
+        """The chain of which a comparison may be one more link: x + a == b is x == b - a."""
+        found = None if operand is None else _GROUPS.get(operand.op)
+        exact = (SUM, "xor") if draft.op in ("eq", "ne") else (SIGNED, UNSIGNED)
+        return found if found in exact else DATA
+
+    def distributes(self, draft: Draft, node: int, group: str) -> bool:
+        """Whether a chain goes on behind an operation: it may be done to the operands instead of the result.
+
+        What one iteration multiplies by is not combined with what the next one does.
+        """
+        if draft.op in ("mul", "muladd") and any(isinstance(value, Before) for value in draft.operands):
+            return False
+        nothing = group in (SUM, *_BITS) and self._is_nothing(node, draft)
+        return nothing or group in _DISTRIBUTES.get(draft.op, ())
+
+    def behind(self, draft: Draft, group: str) -> int:
+        """The cycles that such an operation takes, if the chain is one of results."""
+        if draft.op in _EXTENSIONS or draft.op == "not":
             return 0
-        if isinstance(value, Before) and self._continues(node, draft, value):
+        return self.latency(draft) - self.joins(draft, group)
+
+    def inside(self, group: str, operand: Draft | None) -> str:
+        """The chain of which a product may take the links one by one: (x + a) * k is x * k + a * k."""
+        sum_ = operand is not None and _GROUPS.get(operand.op) == SUM
+        return SUM if group == "mul" and sum_ else group
+
+    def goes_on(self, group: str, draft: Draft | None) -> bool:
+        """Whether a chain that ends an iteration with this goes on in the next one."""
+        return group not in UNCARRIED and (draft is None or draft.op not in ("mul", "muladd"))
+
+    def has_factors(self, group: str, draft: Draft) -> bool:
+        """Whether links of a chain may have something in common that is taken out."""
+        return (group, draft.op) in _FACTORS
+
+    def joins(self, draft: Draft, group: str) -> bool:
+        """Whether the machine does an operation and the link after it in one."""
+        return (draft.op, group) in _JOINED
+
+    def cycles(self, node: int, draft: Draft, operand: Draft | None) -> int:
+        """From an operand to the result, where there is no chain."""
+        if self._is_nothing(node, draft) or node in self.graph.logical and draft.op in ("and", "or", "xor"):
             return 0
-        if draft.op in _EXTENSIONS:
-            return 0
-        if draft.op == "not" and node in self.used_in_ring:
-            return 0
-        if node in self.graph.logical and draft.op in ("and", "or", "xor"):
-            return 0
-        if draft.op == "select" and position and self.is_conditional(draft):
+        if draft.op == "abs" and operand is not None and operand.op == "sub":
             return 0
         return self.latency(draft)
 
@@ -74,9 +123,52 @@ class Costs:
         cycles = min(self.fabric.latency(draft.op), 8)
         if OPS[draft.op].latency_class != "div":
             return cycles
-        if isinstance(draft.operands[1], Const):
-            return min(cycles, _BY_CONSTANT)
+        if isinstance(by := draft.operands[1], Const):
+            return min(cycles, _BY_CONSTANT if by.value & (by.value - 1) else 1)
         return 1 if self._is_narrow(draft.operands[1]) else cycles
+
+    def arms(self, draft: Draft) -> tuple[Value, ...]:
+        """What a choice chooses from: of `x == a ? x : b`, `b` alone, as `x` is as good as `a`."""
+        condition, *arms = draft.operands
+        test = self._draft(condition)
+        if test is not None and test.op in ("eq", "ne"):
+            same = arms[0] if test.op == "eq" else arms[1]
+            if same in test.operands:
+                arms.remove(same)
+        return tuple(arms)
+
+    def is_free(self, draft: Draft) -> bool:
+        """True if a choice by a comparison of what it chooses from: a minimum or an absolute value."""
+        test = self._draft(draft.operands[0])
+        return (
+            test is not None
+            and test.op in COMPARISONS - {"eq", "ne"}
+            and set(draft.operands[1:]) <= {*test.operands, Const(0)}
+        )
+
+    def is_conditional(self, draft: Draft) -> bool:
+        """True for `c ? x + a : x` and `c ? x + a : x + b`: the choice is one of what is added."""
+        _, a, b = draft.operands
+        for group in dict.fromkeys(_GROUPS.values()):
+            left, right = self._links(a, group), self._links(b, group)
+            both = left.keys() & right.keys()
+            if len(left) + len(right) > 2 and any(not isinstance(value, Const) for value in both):
+                return True
+        return False
+
+    def _links(self, value: Value, group: str) -> dict[Value, None]:
+        """What a chain of one operation combines; the chain's own links as well."""
+        pending, found = [value], dict[Value, None]()
+        while pending and len(found) < _MOST_LINKS:
+            value = pending.pop()
+            found[value] = None
+            draft = self._draft(value)
+            if draft is not None and _GROUPS.get(draft.op) == group:
+                pending.extend(draft.operands)
+        return found
+
+    def _is_nothing(self, node: int, draft: Draft) -> bool:
+        return draft.op in _EXTENSIONS or draft.op == "not" and node in self.used_in_ring
 
     def _is_narrow(self, value: Value) -> bool:
         """True for a value that ranges may show to be one of a few: what divides by it is a choice."""
@@ -95,63 +187,3 @@ class Costs:
 
     def _draft(self, value: Value) -> Draft | None:
         return self.graph.drafts[value.node] if isinstance(value, Use) else None
-
-    def _absorbs(self, draft: Draft, position: int, source: Draft) -> bool:
-        """True if the operation and the one before it cost no more than the one before."""
-        group = _GROUPS.get(draft.op)
-        if group is not None and self._group(source) == group:
-            return True
-        if (source.op, draft.op) in _FUSED:
-            return True
-        if group in _EXTREMES and source.op in ("add", "sub"):
-            return any(
-                found is not None and found.op == draft.op for found in map(self._draft, source.operands)
-            )
-        if draft.op == "select" and position and source.op == "select":
-            return True
-        if draft.op in ("eq", "ne") and isinstance(draft.operands[1], Const):
-            return source.op in ("add", "sub", "xor") and any(isinstance(v, Const) for v in source.operands)
-        return draft.op == "select" and position == 0 and self._is_extreme(draft, source)
-
-    def _continues(self, node: int, draft: Draft, start: Before) -> bool:
-        """True if the iteration before ended with the same associative operation, not this very one."""
-        group, last = _GROUPS.get(draft.op), self.ends.get(start.variable, start)
-        end = self._draft(last)
-        if group is None or group == "mul" or end is None:
-            return False
-        return self._group(end) == group and Use(node) not in self._links(last, group)
-
-    def _group(self, draft: Draft) -> str | None:
-        """The associative operation at the end of a value, behind choices among links of its chain."""
-        for _ in range(_MOST_LINKS):
-            if draft.op != "select" or not self.is_conditional(draft):
-                return _GROUPS.get(draft.op)
-            links = [found for value in draft.operands[1:] if (found := self._draft(value)) is not None]
-            draft = next((d for d in links if d.op in _GROUPS), links[0])
-        return None
-
-    def is_conditional(self, draft: Draft) -> bool:
-        """True for `c ? x + a : x` and `c ? x + a : x + b`: the choice is one of what is added."""
-        _, a, b = draft.operands
-        for op in ("sum", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"):
-            left, right = set(self._links(a, op)), set(self._links(b, op))
-            if (len(left) > 1 or len(right) > 1) and any(not isinstance(v, Const) for v in left & right):
-                return True
-        return False
-
-    def _links(self, value: Value, group: str) -> Iterator[Value]:
-        """What a chain of one operation combines; the chain's own links as well."""
-        pending, count = [value], 0
-        while pending and count < _MOST_LINKS:
-            value = pending.pop()
-            count += 1
-            yield value
-            draft = self._draft(value)
-            if draft is None:
-                continue
-            if _GROUPS.get(draft.op) == group or group in _EXTREMES and draft.op in ("add", "sub"):
-                pending.extend(draft.operands)
-
-    def _is_extreme(self, choice: Draft, test: Draft) -> bool:
-        """True if a choice by a comparison of what it chooses from: a minimum or an absolute value."""
-        return test.op in COMPARISONS and set(choice.operands[1:]) <= {*test.operands, Const(0)}

@@ -24,6 +24,7 @@ from macah.graph import ONE, ZERO, Before, Draft, Graph, Value
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.pack_words import groups_of
 from macah.site import Loop, Site
+from macah.source_terms import Terms
 from macah.trips import find_counters, limit
 from macah.walk import arrays_written, children, statements, targets
 
@@ -78,6 +79,7 @@ class SourceGraph:
         self.kernel = kernel
         self.logical = predicates(kernel)
         self.graph = Graph(self.logical)
+        self.terms = Terms(self.graph)
         self.joins: dict[Variable, Join] = {}
         self.loops: list[SourceLoop] = []
         self.effects: list[Effect] = []
@@ -113,7 +115,7 @@ class SourceGraph:
             case Read(variable):
                 return self.read(variable)
             case Apply(op):
-                return self.graph.pure(op, *args, where=self.where)
+                return self.terms.made(op, args, self.where)
             case Load(array, _, site):
                 return self.load(array, args, site)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from program_generator import program as random_program
+from recurrence_generator import recurrences
 
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
@@ -44,6 +45,22 @@ HEAD = "int f(int stream in, int stream out, int a[64], int h[64], int n, int x,
         ("for (int i = 0; i < n; i++) { for (int j = 0; j < 8; j++) x += a[j]; x = x / 3; }", 1),
         ("for (int i = 0; i < n; i++) { for (int j = 0; j < 2; j++) x += a[j]; x = y / x; }", 5),
         ("while (x != 0) x <? in;", 2),  # the next one is received only then
+        # Values that are late meet in one chain.
+        ("for (int i = 0; i < n; i++) x = y + ((x >> 6) ^ (x >> 11));", 3),
+        ("for (int i = 0; i < n; i++) x = y + ((x >> 6) ^ (x >> 11) ^ (x >> 25));", 4),
+        ("for (int i = 0; i < n; i++) x = ((x >> 3) * 5 & a[i]) + (x >> 6) + y;", 5),
+        (
+            "for (int i = 0; i < n; i++) x = (x & y) ^ (x & a[i]) ^ n;",
+            1,
+        ),  # x & (y ^ a[i]), and that of two iterations
+        # A late condition costs one cycle.
+        ("for (int i = 0; i < n; i++) { y = x > 3 ? a[i] : h[i]; x = (y + n ^ i) * 3; }", 1),
+        ("for (int i = 0; i < n; i++) { if (x > 3) x = a[i]; x = x * 3; }", 3),
+        # Nothing is left of x.
+        ("for (int i = 0; i < n; i++) x = a[i] - ((x ^ y) - n + (x ^ y)) + 2 * (x ^ y);", 1),
+        # Two iterations of a sum, and of an element of an array.
+        ("for (int i = 0; i < n; i++) { int z = x; x = y + a[i]; y = z + n; }", 1),
+        ("for (int i = 0; i < n; i++) h[n & 63] += a[i];", 1),
     ],
 )
 def test_the_bound_of_a_loop(body: str, interval: int, tmp_path: Path) -> None:
@@ -71,6 +88,24 @@ def _bounds(source: Path) -> list[tuple[int, int]]:
 def test_no_benchmark_is_faster_than_its_bound(source: Path) -> None:
     for bound, reached in _bounds(source):
         assert bound <= reached
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_recurrence_is_faster_than_its_bound(seed: int, tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(recurrences(seed))
+    for bound, reached in _bounds(source):
+        assert bound <= reached
+
+
+@pytest.mark.slow
+def test_hardly_any_recurrence_is_faster_than_its_bound(tmp_path: Path) -> None:
+    """Ranges of values show more than the bound knows; without them there is nothing left of these."""
+    source, above = tmp_path / "p.macah", []
+    for seed in range(200):
+        source.write_text(recurrences(seed))
+        above += [seed for bound, reached in _bounds(source) if bound > reached]
+    assert len(above) <= 5, above
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,0 +1,123 @@
+"""What the values of a source program depend on: operands, what was stored, and which of that goes round.
+
+What a choice chooses from is data; what it is chosen by is not, as it may be known later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import networkx as nx
+
+from arch.fabric import Fabric
+from backend.dfg import Use
+from macah.dependence import FARTHEST, Distances
+from macah.graph import Before, Draft, Value
+from macah.ir import Array
+from macah.site import Affine, Loop
+from macah.source_cost import Costs
+from macah.source_graph import Effect, SourceGraph
+from macah.source_times import After
+
+MOST_ACCESSES = 200
+"""Of more accesses to one array in the source, only neighbours are compared."""
+
+
+class Dependences:
+    """What the values of a source graph depend on; joins are numbered behind operations."""
+
+    def __init__(self, source: SourceGraph, fabric: Fabric) -> None:
+        self.source = source
+        self.drafts = source.graph.drafts
+        self.costs = Costs(source, fabric)
+        self.joins = list(source.joins.values())
+        self.number = {variable: len(self.drafts) + k for k, variable in enumerate(source.joins)}
+        self.receive = fabric.latency("recv")
+        self.places = {id(join): len(self.drafts) + k for k, join in enumerate(self.joins)}
+        self.memory = list(self._memory())
+        self.edges = [*self._edges(), *((after.source, load) for after, load in self.memory)]
+        self.carried = self._carried()
+
+    def numbered(self, value: Value) -> int | None:
+        """The number of an operation or a join; None of what is the same all through the kernel."""
+        match value:
+            case Use(node):
+                return node
+            case Before(variable):
+                return self.number.get(variable)
+            case _:
+                return None
+
+    def draft(self, value: Value) -> Draft | None:
+        """The operation that makes a value."""
+        return self.drafts[value.node] if isinstance(value, Use) else None
+
+    def _edges(self) -> Iterator[tuple[int, int]]:
+        """Whatever a value depends on."""
+        for node, draft in enumerate(self.drafts):
+            values = draft.operands if draft.op != "store" else ()
+            yield from ((n, node) for value in values if (n := self.numbered(value)) is not None)
+        for place, join in enumerate(self.joins):
+            values = tuple(value for value, _ in join.sources)
+            yield from ((n, len(self.drafts) + place) for v in values if (n := self.numbered(v)) is not None)
+
+    def _carried(self) -> dict[int, int]:
+        """The recurrence that a value is on, for all on one that goes on if choices are left out.
+
+        One of choices alone does not count: there are no more values to choose from from time to time.
+        """
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        chosen = {
+            (test, node)
+            for node, draft in enumerate(self.drafts)
+            if draft.op == "select" and (test := self.numbered(draft.operands[0])) is not None
+            if draft.operands[0] not in draft.operands[1:]
+        }
+        graph.add_edges_from(edge for edge in self.edges if edge not in chosen)
+        return {
+            n: min(component)
+            for component in nx.strongly_connected_components(graph)
+            for n in component
+            if any(n < len(self.drafts) and self.drafts[n].op != "select" for n in component)
+        }
+
+    # --- Memories
+
+    def _memory(self) -> Iterator[tuple[After, int]]:
+        """From what is stored to the loads that may find it: through registers, so without memory."""
+        accesses: dict[Array, list[Effect]] = {}
+        for effect in self.source.effects:
+            if isinstance(effect.what, Array) and effect.what in self.source.stored:
+                accesses.setdefault(effect.what, []).append(effect)
+        distances = Distances()
+        for effects in accesses.values():
+            near = len(effects) > MOST_ACCESSES
+            for place, store in enumerate(effects):
+                stored = self.numbered(store.value) if store.sends else None
+                for load in effects[max(0, place - 8) : place + 8] if near else effects:
+                    if not load.sends and stored is not None:
+                        yield from self._forwarded(store, stored, load, distances)
+
+    def _forwarded(
+        self, store: Effect, stored: int, load: Effect, distances: Distances
+    ) -> Iterator[tuple[After, int]]:
+        if store.site is None or load.site is None:
+            distance: int | None = 1 if load.order < store.order else 0
+        else:
+            distance = distances.least(store.site, load.site)
+        if distance is not None and distance < FARTHEST:
+            yield After(stored, distance, choices=0 if _constant_apart(store, load) else 1), load.node
+
+
+def _constant_apart(store: Effect, load: Effect) -> bool:
+    """True if the distance between two accesses is always the same, so that no addresses are compared."""
+    if store.site is None or load.site is None:
+        return False
+    terms = frozenset(store.site.address.terms)
+    depth = len(store.site.loops)
+    return _fixed(store.site.address, depth) and terms == frozenset(load.site.address.terms)
+
+
+def _fixed(address: Affine, depth: int) -> bool:
+    """True if an address depends only on what loops count, and what stays the same in the innermost one."""
+    return all(isinstance(unknown, Loop) or unknown.level < depth for unknown, _ in address.terms)

@@ -1,0 +1,108 @@
+"""What is left of sums in which something is added and taken away again, and of what is only zeros.
+
+(x + a) - x            a
+(x ^ a) ^ x            a
+(x << 7) & 63          0
+"""
+
+from __future__ import annotations
+
+from backend.dfg import Const, Place, Use
+from macah.graph import ZERO, Graph, Value
+
+_WORD = 1 << 32
+_MOST_TERMS = 16
+_OPPOSITE = {"smin": "smax", "smax": "smin", "umin": "umax", "umax": "umin", "and": "or", "or": "and"}
+
+
+class Terms:
+    """Makes operations of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.sums: dict[Value, dict[Value, int]] = {}
+        self.parities: dict[Value, dict[Value, None]] = {}
+
+    def made(self, op: str, args: list[Value], where: Place | None) -> Value:
+        """An operation, or what it comes to."""
+        match op:
+            case "add" | "sub" | "neg" | "shl" | "mul":
+                return self.sum(op, args, where)
+            case "xor":
+                return self.parity(args, where)
+            case "and" if self._no_bits(args):
+                return ZERO
+            case "smin" | "smax" | "umin" | "umax" | "and" | "or" if kept := self._absorbed(op, args):
+                return kept
+            case _:
+                return self.graph.pure(op, *args, where=where)
+
+    def sum(self, op: str, args: list[Value], where: Place | None) -> Value:
+        parts = [self.sums.get(value, {value: 1}) for value in args]
+        match op, args:
+            case "neg", _:
+                total = _plus({}, parts[0], -1)
+            case "add", _:
+                total = _plus(parts[0], parts[1])
+            case "sub", _:
+                total = _plus(parts[0], parts[1], -1)
+            case "shl", (_, Const(k)) if k < 32:
+                total = _plus({}, parts[0], 1 << k)
+            case "mul", (_, Const(k)):
+                total = _plus({}, parts[0], k)
+            case _:
+                return self.graph.pure(op, *args, where=where)
+        made = {value for part in parts for value in part if not isinstance(value, Const)}
+        if len(total.keys() & made) < len(made):
+            value = self._summed(total, where)
+        else:
+            value = self.graph.pure(op, *args, where=where)
+        if isinstance(value, Use) and len(total) <= _MOST_TERMS:
+            self.sums.setdefault(value, total)
+        return value
+
+    def _summed(self, terms: dict[Value, int], where: Place | None) -> Value:
+        total: Value = ZERO
+        for value, factor in terms.items():
+            if factor == _WORD - 1:
+                total = self.graph.pure("sub", total, value, where=where)
+            else:
+                product = self.graph.pure("mul", value, Const(factor), where=where)
+                total = self.graph.pure("add", total, product, where=where)
+        return total
+
+    def parity(self, args: list[Value], where: Place | None) -> Value:
+        left, right = (self.parities.get(value, {value: None}) for value in args)
+        odd = {v: None for v in (*left, *right) if (v in left) != (v in right)}
+        if len(odd) < len(left) + len(right):
+            total: Value = ZERO
+            for value in odd:
+                total = self.graph.pure("xor", total, value, where=where)
+        else:
+            total = self.graph.pure("xor", *args, where=where)
+        if isinstance(total, Use) and len(odd) <= _MOST_TERMS:
+            self.parities.setdefault(total, odd)
+        return total
+
+    def _absorbed(self, op: str, args: list[Value]) -> Value | None:
+        """x of `min(max(x, a), x)`."""
+        for value, other in (args, reversed(args)):
+            draft = self.graph.drafts[value.node] if isinstance(value, Use) else None
+            if draft is not None and draft.op == _OPPOSITE[op] and other in draft.operands:
+                return other
+        return None
+
+    def _no_bits(self, args: list[Value]) -> bool:
+        shifted, mask = args
+        if not (isinstance(shifted, Use) and isinstance(mask, Const)):
+            return False
+        draft = self.graph.drafts[shifted.node]
+        amount = draft.operands[1] if draft.op == "shl" else None
+        return isinstance(amount, Const) and mask.value < 1 << min(amount.value, 32)
+
+
+def _plus(a: dict[Value, int], b: dict[Value, int], times: int = 1) -> dict[Value, int]:
+    total = dict(a)
+    for value, factor in b.items():
+        total[value] = (total.get(value, 0) + times * factor) % _WORD
+    return {value: factor for value, factor in total.items() if factor}
