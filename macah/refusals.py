@@ -13,8 +13,8 @@ from collections.abc import Container, Iterable, Iterator
 from macah import ir
 from macah.optional import enabled
 from macah.passes.bank_plan import not_banked
-from macah.passes.fuse_loops import not_joined
 from macah.passes.inline_calls import inline_calls
+from macah.passes.join_loops import not_joined
 from macah.passes.pipeline import optimize
 from macah.passes.scalarize_arrays import kept_arrays
 from macah.passes.unroll_for import unroll_for
@@ -39,7 +39,7 @@ def refusals(kernel: ir.Kernel, binding: Container[str] = (), automatic: bool = 
         names = dict.fromkeys(refusal.name for refusal in found if refusal.name in binding)
         found += [refusal for name in names if (refusal := not_banked(stages["invert_loops"], name))]
     if enabled(kernel, "join_loops"):
-        before = next(name for name in ("complete_stores", "find_sites", "invert_loops") if name in stages)
+        before = next(name for name in ("accumulate", "bank_arrays", "invert_loops") if name in stages)
         found += not_joined(stages[before])
     return list(dict.fromkeys(found))
 

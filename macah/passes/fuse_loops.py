@@ -33,11 +33,10 @@ from macah.optional import enabled
 from macah.passes.count_stages import Counted, CountStages
 from macah.passes.counters import Starts
 from macah.passes.independent import independent
-from macah.passes.join_loops import join_loops
+from macah.passes.join_loops import loops_in
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, near, step_back
 from macah.passes.loop_stages import Stage, Stages, stages_of
 from macah.passes.predicate import Predicates, either, negate, select
-from macah.refusal import Refusal
 from macah.walk import statements, variables_in, written
 
 
@@ -45,16 +44,9 @@ def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Leave at most one loop directly in each body, and none in branches; see the module for an example."""
     predicates = Predicates(kernel)
     counts = CountStages(kernel, predicates) if enabled(kernel, "count_ahead") else None
-    fuser = _Fuser(predicates, enabled(kernel, "join_loops"), counts)
+    fuser = _Fuser(predicates, counts)
     body = fuser.body(kernel.body, live_at_end(kernel))
     return replace(kernel, body=(*(counts.state if counts else ()), *body))
-
-
-def not_joined(kernel: ir.Kernel) -> list[Refusal]:
-    """The loops in sequence that `fuse_loops` does not join, and why."""
-    fuser = _Fuser(Predicates(kernel), enabled(kernel, "join_loops"), None)
-    fuser.body(kernel.body, live_at_end(kernel))
-    return fuser.refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +59,20 @@ class _Parts:
 
 
 class _Fuser:
-    def __init__(self, predicates: Predicates, joins: bool, counts: CountStages | None) -> None:
+    def __init__(self, predicates: Predicates, counts: CountStages | None) -> None:
         self.predicates = predicates
-        self.joins = joins
-        self.refused: list[Refusal] = []
         self.counts = counts
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
         if not _has_loop(body):
             return body
-        if self.joins and _loops(body) > 1:
-            body = independent(body, after, self.predicates)
-            body = join_loops(body, after, self.predicates, self.refused)
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
             pieces.append(self.statement(stmt, near(stmt, live)) if _has_loop((stmt,)) else (stmt,))
             step_back(stmt, live)
         body = tuple([stmt for piece in reversed(pieces) for stmt in piece])
-        if _loops(body) > 1:
+        if loops_in(body) > 1:
             body = independent(body, after, self.predicates)
             return self.sequence(body, after)
         return body
@@ -279,10 +266,6 @@ def _parts(body: Body) -> _Parts:
 
 def _if(condition: Expr, then: Body, orelse: Body, stmt: Stmt) -> Body:
     return (If(condition, then, orelse, None, stmt.where),) if then or orelse else ()
-
-
-def _loops(body: Body) -> int:
-    return sum(isinstance(stmt, DoWhile) for stmt in body)
 
 
 def _has_loop(body: Body) -> bool:

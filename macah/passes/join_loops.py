@@ -15,16 +15,17 @@ stay apart: the host may serve one stream after the other. Nests are joined if t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from arch.ops import signed
 from macah import ir
 from macah.fold import fold
-from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
-from macah.passes.counters import Counter, find_counter
+from macah.ir import Assign, Body, Const, DoWhile, Read, Stmt, Variable
+from macah.passes.independent import independent
 from macah.passes.join_arrays import Counted, arrays_forbid
-from macah.passes.liveness import Live, live_at_body_end, live_before, near, step_back
+from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, near, step_back
 from macah.passes.predicate import Predicates
+from macah.passes.run_alike import Candidate, Known, counter_of, run_alike, unlike
 from macah.refusal import Refusal, Touch
 from macah.walk import (
     Renaming,
@@ -40,24 +41,17 @@ from macah.walk import (
     written,
 )
 
-_Known = dict[Variable, Const]
+
+def join_loops(kernel: ir.Kernel) -> ir.Kernel:
+    """Join neighbouring loops in all bodies where that is possible; see the module for an example."""
+    return replace(kernel, body=_Joiner(Predicates(kernel), []).everywhere(kernel.body, live_at_end(kernel)))
 
 
-def join_loops(body: Body, after: Live, predicates: Predicates, refused: list[Refusal] | None = None) -> Body:
-    """A body in which neighbouring loops are joined where that is possible; see the module for an example.
-
-    Of others `refused` is told why not.
-    """
-    return _Joiner(predicates, [] if refused is None else refused).body(body, after, {})
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """A loop, and the constants that are known where it begins; `others` count as its counter does."""
-
-    loop: DoWhile
-    known: _Known
-    others: tuple[Variable, ...] = ()
+def not_joined(kernel: ir.Kernel) -> list[Refusal]:
+    """The loops in sequence that `join_loops` leaves, and why."""
+    refused: list[Refusal] = []
+    _Joiner(Predicates(kernel), refused).everywhere(kernel.body, live_at_end(kernel))
+    return refused
 
 
 class _Joiner:
@@ -65,16 +59,40 @@ class _Joiner:
         self.predicates = predicates
         self.refused = refused
 
-    def body(self, body: Body, after: Live, known: _Known) -> Body:
+    def everywhere(self, body: Body, after: Live) -> Body:
+        """The body with loops joined in it, and in the bodies in it."""
+        if not any(_has_loop(stmt) for stmt in body):
+            return body
+        if loops_in(body) > 1:
+            joined = self.body(independent(body, after, self.predicates), after, {})
+            body = joined if loops_in(joined) < loops_in(body) else body
+        live, made = set(after), list[Stmt]()
+        for stmt in reversed(body):
+            made.append(self.inside(stmt, near(stmt, live)) if _has_loop(stmt) else stmt)
+            step_back(stmt, live)
+        return tuple(reversed(made))
+
+    def inside(self, stmt: Stmt, after: Live) -> Stmt:
+        match stmt:
+            case DoWhile():
+                return replace(stmt, body=self.everywhere(stmt.body, live_at_body_end(stmt, after)))
+            case ir.If():
+                then, orelse = self.everywhere(stmt.then, after), self.everywhere(stmt.orelse, after)
+                return replace(stmt, then=then, orelse=orelse)
+            case _:
+                raise AssertionError(stmt)
+
+    def body(self, body: Body, after: Live, known: Known) -> Body:
+        """The body with its own loops joined."""
         done: list[Stmt] = []
         between: list[Stmt] = []
-        first: _Loop | None = None
+        first: Candidate | None = None
         for stmt, live in zip(body, _live_after(body, after), strict=True):
             if not isinstance(stmt, DoWhile):
                 between.append(stmt)
                 _learn(known, stmt)
                 continue
-            second = _Loop(stmt, {v: known[v] for v in read((stmt,)) if v in known})
+            second = Candidate(stmt, {v: known[v] for v in read((stmt,)) if v in known})
             joined = None if first is None else self.joined(first, tuple(between), second, live)
             if isinstance(joined, Refusal):
                 self.refused.append(joined)
@@ -90,16 +108,16 @@ class _Joiner:
         return (*done, *between)
 
     def joined(
-        self, first: _Loop, between: Body, second: _Loop, after: Live
-    ) -> tuple[Body, _Loop, list[Stmt]] | Refusal:
+        self, first: Candidate, between: Body, second: Candidate, after: Live
+    ) -> tuple[Body, Candidate, list[Stmt]] | Refusal:
         """The two loops as one, and what stands before and behind it, or what forbids that."""
 
         def refuse(why: str, *touches: Touch) -> Refusal:
             return Refusal("fusion", first.loop.where, why, "", second.loop.where, touches)
 
-        a, b = _counter(first), _counter(second)
-        if a is None or b is None or not _run_alike(first, a, second, b):
-            return refuse(_unlike(a, b))
+        a, b = counter_of(first), counter_of(second)
+        if a is None or b is None or not run_alike(first, a, second, b):
+            return refuse(unlike(a, b))
         if _uses_streams(first.loop) and _uses_streams(second.loop):
             return refuse("both use streams, which the host may serve one after the other")
         alike = (a.start, a.step) == (b.start, b.step)
@@ -127,13 +145,13 @@ class _Joiner:
     def both(self, first: DoWhile, second: DoWhile, after: Live) -> DoWhile | None:
         """A loop with both bodies; inner loops have to become one as well."""
         loop = replace(first, body=(*first.body, *second.body))
-        inner = sum(isinstance(stmt, DoWhile) for stmt in loop.body)
+        inner = loops_in(loop.body)
         if any(isinstance(stmt, ir.If) and _has_loop(stmt) for stmt in loop.body):
             return None
         if inner == 0:
             return loop
         body = self.body(loop.body, live_at_body_end(loop, after), {})
-        left = sum(isinstance(stmt, DoWhile) for stmt in body)
+        left = loops_in(body)
         return replace(loop, body=body) if (inner, left) == (2, 1) else None
 
     def apart(
@@ -170,7 +188,7 @@ def _live_after(body: Body, after: Live) -> list[Live]:
     return found[::-1]
 
 
-def _learn(known: _Known, stmt: Stmt) -> None:
+def _learn(known: Known, stmt: Stmt) -> None:
     for variable in written((stmt,)):
         known.pop(variable, None)
     match stmt:
@@ -180,49 +198,6 @@ def _learn(known: _Known, stmt: Stmt) -> None:
                 known[variable] = value
         case _:
             pass
-
-
-# --- How often they run
-
-
-def _counter(loop: _Loop) -> Counter | None:
-    """The loop's counter, if nothing else decides how often it runs."""
-    body, condition = loop.loop.body, loop.loop.condition
-    found = find_counter(body, condition, loop.known, frozenset())
-    if found is None or any(loads_in(condition)):
-        return None
-    changed = written(body) - {found.variable}
-    return found if changed.isdisjoint(variables_in(condition)) else None
-
-
-def _run_alike(first: _Loop, a: Counter, second: _Loop, b: Counter) -> bool:
-    guard, other = (map_expr(replace_reads(one.loop.guard, one.known), fold) for one in (first, second))
-    changed = written((first.loop, second.loop)) - {a.variable, b.variable}
-    if guard != other or any(loads_in(guard)) or not changed.isdisjoint(variables_in(guard)):
-        return False
-    if a.trips is not None or b.trips is not None:
-        return a.trips == b.trips
-    # By ones, so that the end is not stepped over and no element comes twice.
-    if abs(signed(a.step.bits, a.step.value)) != 1 or not _ends(first.loop.condition):
-        return False
-    condition = replace_reads(second.loop.condition, {b.variable: Read(a.variable)})
-    return (a.start, a.step, first.loop.condition) == (b.start, b.step, condition) and changed.isdisjoint(
-        variables_in(condition)
-    )
-
-
-def _unlike(a: Counter | None, b: Counter | None) -> str:
-    """What `_run_alike` or `_counter` misses."""
-    if a is None or b is None:
-        which = "they run is" if a is b else f"the {'first' if a is None else 'second'} one runs is"
-        return f"how often {which} not decided by a counter alone"
-    if a.trips is not None and b.trips is not None and a.trips != b.trips:
-        return f"the first one runs {a.trips} times, the second one {b.trips}"
-    return "the compiler cannot tell that they run equally often"
-
-
-def _ends(condition: Expr) -> bool:
-    return isinstance(condition, Apply) and condition.op in ("slt", "sle", "ult")
 
 
 # --- What forbids it
@@ -267,6 +242,11 @@ def _commutes(stmt: Assign, body: Body) -> bool:
 def _uses_streams(loop: DoWhile) -> bool:
     kinds = ir.Receive | ir.Send | ir.Close | ir.Ended
     return any(isinstance(stmt, kinds) for stmt in statements(loop.body))
+
+
+def loops_in(body: Body) -> int:
+    """How many of a body's own statements are loops."""
+    return sum(isinstance(stmt, DoWhile) for stmt in body)
 
 
 def _has_loop(stmt: Stmt) -> bool:

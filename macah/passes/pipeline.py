@@ -18,6 +18,7 @@ from macah.passes.flatten_loops import flatten_loops
 from macah.passes.fuse_loops import fuse_loops
 from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
+from macah.passes.join_loops import join_loops
 from macah.passes.remove_leaves import remove_leaves
 from macah.passes.reuse_elements import reuse_elements
 from macah.passes.rotate_arrays import rotate_arrays
@@ -58,6 +59,7 @@ PIPELINE = (
     Pass(invert_loops, removes=(ir.While,)),
     Pass(bank_arrays),
     Pass(accumulate),
+    Pass(join_loops),
     Pass(find_sites),
     Pass(complete_stores),
     Pass(reuse_elements),
