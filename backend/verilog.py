@@ -1,6 +1,8 @@
 """Mapping -> Verilog of one kernel: the fabric with its configuration folded in.
 
 One clocked process holds all registers, slot by slot, which is what an event-driven simulator does fastest.
+On Icarus, half of its time goes into reading registers and wires, so it reads few: what decides on the cycle,
+and what is made of single bits only, are wires, which are computed when they change.
 """
 
 from __future__ import annotations
@@ -61,12 +63,17 @@ class _Module:
         return observer
 
     def text(self, top: str) -> str:
-        """The module. State is declared last, when everything has asked for the `valid` bits it reads."""
+        """The module. State comes last, and before it the process, when all has asked for `valid` bits."""
+        immediate, streams, process = self._slots.wires(), self._streams.declarations(), self._process()
+        bits, logic_of_bits = self._values.bits()
         logic = [
-            *self._slots.wires(),
-            *self._streams.declarations(),
+            *bits,
+            *immediate,
+            *logic_of_bits,
+            *streams,
             *self._signals.reads(),
-            *self._process(),
+            *self._run_wires(),
+            *process,
             *self._observed,
         ]
         arrays = self._signals.arrays(self._dfg, self._places())
@@ -112,13 +119,11 @@ class _Module:
     def _process(self) -> list[str]:
         return [
             "always @(posedge clk)",
-            "    if (rst) begin",
+            "    if (step) begin",
+            *(f"        {line}" for line in self._run()),
+            "    end else if (rst) begin",
             *(f"        {line}" for line in self._reset()),
-            "    end else if (running) begin",
-            "        if (!stalled) begin",
-            *(f"            {line}" for line in self._run()),
-            "        end",
-            "    end else begin",
+            "    end else if (!running) begin",
             *(f"        {line}" for line in self._idle()),
             "    end",
         ]
@@ -136,15 +141,22 @@ class _Module:
             "    done <= 1'b0;",
             f"    valid <= {literal(1, self._values.stages)};",
             *(["    slot <= 0;"] if self._interval > 1 else []),
+            *(f"    {line}" for line in self._values.firsts()),
             "end",
         ]
         return [*lines, *self._signals.fills()]
+
+    def _run_wires(self) -> list[str]:
+        """What decides on each cycle, in wires that seldom change: reading several registers takes longer."""
+        filling = ["wire filling = !(&valid);"] if self._values.stages > 1 else []
+        return ["wire step = running && !stalled && !rst;", *filling]
 
     def _run(self) -> list[str]:
         """One cycle of the array."""
         slots = self._slots.statements()
         stages = self._values.stages
-        slots[-1].insert(0, f"valid <= {{valid[{stages - 2}:0], 1'b1}};" if stages > 1 else "valid <= 1'b1;")
+        if stages > 1:
+            slots[-1].insert(0, f"if (filling) valid <= {{valid[{stages - 2}:0], 1'b1}};")
         lines = slots[0] if self._interval == 1 else self._case(slots)
         if self._slots.drain:
             lines += [

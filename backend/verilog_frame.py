@@ -12,7 +12,7 @@ from .watch import Watch
 
 _RESERVED = """
 clk rst start done ctl_write ctl_address ctl_wdata ctl_rdata fail fail_index stalled
-running slot valid drain initial_word umulh smulh
+running step filling slot valid drain initial_word umulh smulh
 """
 _STREAM_SIGNALS = "tdata tvalid tready ended close need try shut stall"
 

@@ -36,9 +36,18 @@ class Slots:
         """For each slot, what its operations and those under way write."""
         slots: list[list[str]] = [[] for _ in range(self._configuration.interval)]
         for slot in range(self._configuration.interval):
+            effects: dict[str, list[str]] = {}
             for issue in self._configuration.slot(slot):
-                self._add(issue, slot, slots)
+                self._add(issue, slot, slots, effects)
+            for condition, statements in effects.items():
+                slots[slot] += _conditional(condition, statements)
         return slots
+
+    def _is_quiet(self, issue: Issue, slot: int, output: int) -> bool:
+        """Whether an operation makes a bit of nothing but bits."""
+        return self._values.width(issue.node, output) == 1 and all(
+            self._values.is_quiet(source, slot) for source in issue.operands
+        )
 
     def wires(self) -> list[str]:
         """Values that are used in the very cycle that computes them."""
@@ -50,17 +59,22 @@ class Slots:
             for (node, output), name in self._values.immediate()
         ]
 
-    def _add(self, issue: Issue, slot: int, slots: list[list[str]]) -> None:
+    def _add(self, issue: Issue, slot: int, slots: list[list[str]], effects: dict[str, list[str]]) -> None:
         where = self._dfg.nodes[issue.node].where
         comment = f" // {where}" if where else ""
         for output in range(OPS[issue.op].outputs):
             if not self._values.is_read(issue.node, output):
                 continue
+            if output == 0 and (receipt := self._streams.receipt(issue, slot)):
+                slots[slot].append(receipt + comment)
+                continue
             expression = self.expression(issue, slot, output)
+            if self._is_quiet(issue, slot, output):
+                expression = self._values.bit(f"{issue.op}_{issue.node}_next", expression)
             for when, register, word in self._values.writes(issue, output, expression):
                 slots[when].append(f"{register} <= {word};{comment}")
         if effect := self._effect(issue, slot):
-            slots[slot].append(effect + comment)
+            effects.setdefault(self._holds(issue, slot), []).append(effect + comment)
 
     def expression(self, issue: Issue, slot: int, output: int) -> str:
         """What an operation computes in its slot, in as many bits as are kept of it."""
@@ -96,19 +110,28 @@ class Slots:
         address = self._values.text(issue.operands[0], slot, issue.stage, self._signals.address_bits[memory])
         return f"{self._signals.memories[memory]}[{address}]"
 
-    def _effect(self, issue: Issue, slot: int) -> str | None:
-        """What an operation does besides giving values; stream ports do theirs themselves."""
-        if issue.op not in ("store", "result", "stop", "fail"):
-            return None
+    def _holds(self, issue: Issue, slot: int) -> str:
+        """Whether an effect happens."""
         holds = self._values.holds(issue.operands[-1], slot, issue.stage)
+        quiet = self._values.is_quiet(issue.operands[-1], slot)
+        return self._values.bit(f"{issue.op}_{issue.node}_holds", holds) if quiet else holds
+
+    def _effect(self, issue: Issue, slot: int) -> str | None:
+        """What an operation does, if it does, besides giving values; stream ports do theirs themselves."""
         index = self._dfg.nodes[issue.node].index
         match issue.op:
             case "store":
-                return f"if ({holds}) {self._memory_word(issue, slot)} <= {self._operand(issue, slot, 1)};"
+                return f"{self._memory_word(issue, slot)} <= {self._operand(issue, slot, 1)};"
             case "result":
-                return f"if ({holds}) {self._signals.live_outs[index]} <= {self._operand(issue, slot, 0)};"
+                return f"{self._signals.live_outs[index]} <= {self._operand(issue, slot, 0)};"
             case "fail":
-                return f"if ({holds} && !fail) begin fail <= 1'b1; fail_index <= {literal(index, 32)}; end"
-        if self.drain:
-            return f"if ({holds} && drain == 0) drain <= {literal(self.drain, self.drain_bits)};"
-        return f"if ({holds}) begin running <= 1'b0; done <= 1'b1; valid <= 0; end"
+                return f"if (!fail) begin fail <= 1'b1; fail_index <= {literal(index, 32)}; end"
+            case "stop" if self.drain:
+                return f"if (drain == 0) drain <= {literal(self.drain, self.drain_bits)};"
+            case "stop":
+                return "running <= 1'b0; done <= 1'b1; valid <= 0;"
+        return None
+
+
+def _conditional(condition: str, statements: list[str]) -> list[str]:
+    return [f"if ({condition}) begin", *(f"    {statement}" for statement in statements), "end"]

@@ -13,6 +13,7 @@ _NEEDS = {
     "try_send": "try",
     "close": "shut",
 }
+_RECEIVES = ("recv", "try_recv", "await")
 _NO = "1'b0"
 
 
@@ -24,6 +25,7 @@ class Streams:
     """
 
     def __init__(self, configuration: Configuration, values: Values) -> None:
+        self._configuration = configuration
         self._streams = configuration.dfg.streams
         self._values = values
         self._interval = configuration.interval
@@ -107,12 +109,27 @@ class Streams:
         """Whether a stream operation's guard holds and its port can do it, as a condition."""
         guard = self._values.truth(issue.operands[-1], slot, issue.stage)
         ready = {"try_send": "tready", "ended": "ended"}.get(issue.op, "tvalid")
-        return f"s{stream}_{ready}" if guard is None else f"({guard} && s{stream}_{ready})"
+        if guard is None:
+            return f"s{stream}_{ready}"
+        condition = f"({guard} && s{stream}_{ready})"
+        quiet = self._values.is_quiet(issue.operands[-1], slot)
+        return self._values.bit(f"{issue.op}_{issue.node}_can", condition) if quiet else condition
+
+    def receipt(self, issue: Issue, slot: int) -> str | None:
+        """The statement of a receive into a register that keeps its word otherwise; None if it is not so."""
+        stream = self._configuration.dfg.nodes[issue.node].stream
+        if issue.op not in _RECEIVES or stream is None or not (name := self._values.keeps(issue, slot)):
+            return None
+        guard = self._values.holds(issue.operands[-1], slot, issue.stage)
+        condition = f"{guard} && s{stream}_tvalid"
+        if self._values.is_quiet(issue.operands[-1], slot):
+            condition = self._values.bit(f"{issue.op}_{issue.node}_takes", condition)
+        return f"if ({condition}) {name} <= s{stream}_tdata;"
 
     def result(self, stream: int, issue: Issue, slot: int, output: int) -> str:
         """The word that a stream operation gives."""
         condition = self.condition(stream, issue, slot)
-        if issue.op in ("recv", "try_recv", "await") and output == 0:
+        if issue.op in _RECEIVES and output == 0:
             old = self._values.text(issue.operands[0], slot, issue.stage)
             return f"({condition} ? s{stream}_tdata : {old})"
         return f"{{31'd0, {self.flag(stream, issue, slot)}}}"

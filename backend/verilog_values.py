@@ -46,6 +46,8 @@ class _Kept:
 
     `early` hold it while a long operation is under way, `name` from then on for an interval, and `older` for
     as many intervals after that; `packed` is one register that stands for all of `older`. `now` is a wire.
+    Where all that read a value of an earlier iteration begin with the same word, and the value has only one
+    register, that is this word, `first`, until iteration 0 writes it: so nobody has to choose.
     """
 
     name: str
@@ -55,6 +57,7 @@ class _Kept:
     older: tuple[str, ...]
     packed: str | None
     now: str | None
+    first: Const | LiveIn | None
 
     def declarations(self) -> list[str]:
         """Verilog declarations of the registers."""
@@ -88,16 +91,18 @@ class Values:
 
     def __init__(self, configuration: Configuration, names: Names, live_ins: tuple[str, ...]) -> None:
         self._configuration = configuration
+        self._names = names
         self._live_ins = live_ins
         self._width = configuration.mapping.fabric.width
-        self.stages = 1
-        """How many stages' `valid` bits are asked for."""
+        self._stages: dict[int, str] = {}
+        self._bits: dict[str, str] = {}
         interval, nodes = configuration.interval, configuration.dfg.nodes
         self._start = configuration.mapping.placement.schedule.start
         slots = range(interval)
         latency = {issue.node: issue.latency for slot in slots for issue in configuration.slot(slot)}
         self._kept: dict[Value, _Kept] = {}
         narrow, ages = predicates(configuration.dfg), self._ages()
+        initial = self._initial()
         for value in sorted(ages, key=lambda value: (nodes[value[0]].variable is None, value)):
             node = nodes[value[0]]
             name = names.new(node.variable or f"{node.op}_{node.id}")
@@ -107,9 +112,10 @@ class Values:
             early = tuple(names.new(f"{name}_p{k}") for k in range(base))
             packed = names.new(f"{name}_old") if copies > _PACKED else None
             older = () if packed else tuple(names.new(f"{name}_{k}") for k in range(1, copies))
-            self._kept[value] = _Kept(
-                name, 1 if value in narrow else self._width, early, copies, older, packed, now
-            )
+            width = 1 if value in narrow else self._width
+            alone = not (narrow & {value} or early or now) and copies == 1
+            first = initial[value] if alone else None
+            self._kept[value] = _Kept(name, width, early, copies, older, packed, now, first)
 
     def declarations(self) -> list[str]:
         """All registers."""
@@ -118,6 +124,21 @@ class Values:
     def immediate(self) -> list[tuple[Value, str]]:
         """The values that are read in the very cycle that computes them, with the names of their wires."""
         return [(value, kept.now) for value, kept in self._kept.items() if kept.now is not None]
+
+    def firsts(self) -> list[str]:
+        """Statements that give registers the words that they begin with."""
+        return [
+            f"{kept.name} <= {self._outside(kept.first, kept.width)};"
+            for kept in self._kept.values()
+            if kept.first is not None
+        ]
+
+    def keeps(self, issue: Issue, slot: int) -> str | None:
+        """The register of an operation whose first operand is what it gave last; None if it is not so."""
+        kept, source = self._kept[issue.node, 0], issue.operands[0]
+        if kept.first is None or not isinstance(source, Selected):
+            return None
+        return kept.name if self._age(source, slot)[0] == (issue.node, 0) else None
 
     def is_read(self, node: int, output: int) -> bool:
         """Whether anything reads this value."""
@@ -131,6 +152,9 @@ class Values:
         """What follows from an operation that computes `expression`."""
         kept = self._kept[issue.node, output]
         start, interval = self._start[issue.node], self._configuration.interval
+        if kept.first is not None:
+            keeps = f"if ({self.valid(issue.stage)}) " if issue.stage else ""
+            return [(start % interval, f"{keeps}{kept.name}", expression)]
         shifts = kept.shifts(kept.now or expression)
         return [((start + after) % interval, register, word) for after, register, word in shifts]
 
@@ -164,21 +188,36 @@ class Values:
                         found.setdefault(value, set()).add(age)
         return found
 
+    def _initial(self) -> dict[Value, Const | LiveIn | None]:
+        """What stands for each value before iteration 0; None if nothing, or not always the same."""
+        found: dict[Value, set[Const | LiveIn]] = {}
+        for slot in range(self._configuration.interval):
+            for issue in self._configuration.slot(slot):
+                for source in issue.operands:
+                    if isinstance(source, Selected):
+                        words = found.setdefault(self._age(source, slot)[0], set())
+                        words |= {source.initial} if source.distance else set()
+        return {value: next(iter(words)) if len(words) == 1 else None for value, words in found.items()}
+
     def text(self, source: Source | Const | LiveIn, slot: int, stage: int, bits: int | None = None) -> str:
         """The low `bits` bits (all, if None) of an operand read in `slot` by an operation in `stage`."""
         bits = bits or self._width
         match source:
-            case Const(value):
-                return literal(value, bits)
-            case LiveIn(index):
-                return self.low(self._live_ins[index], bits)
+            case Const() | LiveIn():
+                return self._outside(source, bits)
             case Selected(_, distance, initial):
                 if (kept := self._kept_bits(source, slot)) < bits:
                     return f"{{{bits - kept}'d0, {self.text(source, slot, stage, kept)}}}"
                 word = self._read(source, slot, bits)
-                if distance == 0:
+                if distance == 0 or self._kept[self._age(source, slot)[0]].first is not None:
                     return word
                 return f"({self.valid(stage + distance)} ? {word} : {self.text(initial, slot, stage, bits)})"
+
+    def _outside(self, source: Const | LiveIn, bits: int) -> str:
+        """The low `bits` bits of what no operation computes."""
+        if isinstance(source, Const):
+            return literal(source.value, bits)
+        return self.low(self._live_ins[source.index], bits)
 
     def low(self, name: str, bits: int, width: int | None = None) -> str:
         """The low `bits` bits of a register of `width` bits, or of a word."""
@@ -186,8 +225,38 @@ class Values:
 
     def valid(self, stage: int) -> str:
         """Whether iteration 0 has reached `stage`."""
-        self.stages = max(self.stages, stage + 1)
-        return f"valid[{stage}]"
+        if stage not in self._stages:
+            self._stages[stage] = self._names.new(f"valid_{stage}")
+        return self._stages[stage]
+
+    @property
+    def stages(self) -> int:
+        """How many stages' `valid` bits are asked for."""
+        return max(self._stages, default=0) + 1
+
+    def bit(self, name: str, expression: str) -> str:
+        """A wire of one bit for what is made of single bits.
+
+        Most of these change rarely, and a simulator computes a wire only then; each operand that a process
+        reads costs it more than what is done with it.
+        """
+        if expression.isidentifier() or expression[0].isdigit():
+            return expression
+        if expression not in self._bits:
+            self._bits[expression] = self._names.new(name)
+        return self._bits[expression]
+
+    def bits(self) -> tuple[list[str], list[str]]:
+        """The declarations of all such wires, and what they are."""
+        wires = {f"valid[{stage}]": name for stage, name in sorted(self._stages.items())} | self._bits
+        return (
+            [f"wire {name};" for name in wires.values()],
+            [f"assign {name} = {expression};" for expression, name in wires.items()],
+        )
+
+    def is_quiet(self, source: Source, slot: int) -> bool:
+        """Whether an operand has one bit only, or does not change while the kernel runs."""
+        return not isinstance(source, Selected) or self._kept_bits(source, slot) == 1
 
     def holds(self, source: Source, slot: int, stage: int) -> str:
         """Whether a guard is not 0 in an iteration that exists, as a condition."""

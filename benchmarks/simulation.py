@@ -135,7 +135,7 @@ def netlists(arch: str, directory: Path) -> bool:
 
 def elements(repeat: int, directory: Path) -> bool:
     """Words per second into kernels that take one in each cycle."""
-    best = 0.0
+    good = True
     print(f"{'kernel':12} {'icarus':>12} {'verilator':>12} {'aim':>10}  (32-bit elements per second)")
     for name, make in (("by hand", taker), ("compiled", trivial)):
         replay = make(100_000, directory)
@@ -143,9 +143,9 @@ def elements(repeat: int, directory: Path) -> bool:
         found = [
             statistics.median(by_name[k].rate(cycles) for _ in range(repeat)) for k in ("icarus", "verilator")
         ]
-        best = max(best, found[0])
+        good = good and found[0] >= 1e6
         print(f"{name:12} {found[0]:12,.0f} {found[1]:12,.0f} {1e6:10,.0f}", flush=True)
-    return best >= 1e6
+    return good
 
 
 def starts(repeat: int, directory: Path) -> bool:

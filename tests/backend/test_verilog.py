@@ -143,6 +143,34 @@ def test_every_interval(interval: int, tmp_path: Path) -> None:
     assert got.cycles >= 9 * interval
 
 
+@pytest.mark.parametrize("interval", [1, 2, 5])
+def test_registers_begin_with_what_is_read_before_iteration_0(interval: int, tmp_path: Path) -> None:
+    """Where all readers want the same word, that is; no choice is left then for the running kernel."""
+
+    def summed(other: Const | LiveIn) -> DFG:
+        return graph(
+            [
+                *loop(LiveIn(0)),
+                node("recv", Use(5, 1, LiveIn(1)), Use(2), stream=0, variable="x"),
+                node("add", Use(5), Use(6, 1, LiveIn(1)), variable="sum"),
+                node("xor", Use(6, 1, other), Use(6, 2, LiveIn(1))),
+                node("send", Use(7), Use(2), stream=1),
+            ],
+            streams=(IN, OUT),
+            live_ins=("n", "start"),
+        )
+
+    for other in (LiveIn(1), Const(77)):
+        inputs = {0: [5, 8, 1000, 3]}  # fewer than iterations: x keeps its word from then on
+        agree(summed(other), tmp_path, 1, interval, [9, 1000], inputs, percent=(100, 50))
+    process = emit(simple_map(summed(LiveIn(1)), GRID, 1, 1)).text.split("posedge clk")[1]
+    running, idle = process.split("else if (rst)")
+    assert "x <= start_in;" in idle
+    assert "index <= 32'd4294967295;" in idle
+    assert "index <= (index + 32'd1);" in running
+    assert "if (recv_5_takes) x <= s0_tdata;" in running
+
+
 def test_an_iteration_every_cycle(tmp_path: Path) -> None:
     sends = node("send", Use(0), Use(2), stream=0)
     dfg = graph([*loop(Const(50))[:2], node("mov", Use(1)), *loop(Const(50))[3:], sends], streams=(OUT,))
