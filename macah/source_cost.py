@@ -38,11 +38,15 @@ _DISTRIBUTES = {
 _DISTRIBUTES |= {"shl": (*_BITS, SUM), "mul": (SUM,), "muladd": (SUM,), "and": ("or", "xor"), "or": ("and",)}
 """`f(a) + f(b)` is `f(a + b)`: a chain goes on behind these."""
 
+BEHIND = " behind "
+"""Between the names of chains: of the first one's operands, if each is behind all of the second one."""
+
 UNCARRIED = frozenset({"mul", SIGNED, UNSIGNED})
 """Chains that do not go on from iteration to iteration."""
 
 _FACTORS = frozenset({("xor", "and"), ("or", "and"), ("and", "or"), (SUM, "mul")})
-"""`x & a ^ x & b` is `x & (a ^ b)`."""
+_FACTORS |= {(SUM, op) for op in ("smin", "smax", "umin", "umax")}
+"""`x & a ^ x & b` is `x & (a ^ b)`, and `x - max(x, a)` is `min(x - a, 0)`."""
 
 _RING = frozenset({"add", "sub", "neg", "mul", "muladd", "and", "or", "xor", "not", "shl"})
 _EXTENSIONS = frozenset({"sext8", "sext16", "zext8", "zext16"})
@@ -89,9 +93,13 @@ class Costs:
 
     def behind(self, draft: Draft, group: str) -> int:
         """The cycles that such an operation takes, if the chain is one of results."""
-        if draft.op in _EXTENSIONS or draft.op == "not":
+        if draft.op in _EXTENSIONS or draft.op == "not" or self.is_shift(draft):
             return 0
         return self.latency(draft) - self.joins(draft, group)
+
+    def is_shift(self, draft: Draft) -> bool:
+        """True for a shift to the left: what it gives is kept as well, and what that gives, and so on."""
+        return draft.op == "shl" and isinstance(draft.operands[1], Const)
 
     def inside(self, group: str, operand: Draft | None) -> str:
         """The chain of which a product may take the links one by one: (x + a) * k is x * k + a * k."""
@@ -100,7 +108,9 @@ class Costs:
 
     def goes_on(self, group: str, draft: Draft | None) -> bool:
         """Whether a chain that ends an iteration with this goes on in the next one."""
-        return group not in UNCARRIED and (draft is None or draft.op not in ("mul", "muladd"))
+        return group.rpartition(BEHIND)[2] not in UNCARRIED and (
+            draft is None or draft.op not in ("mul", "muladd")
+        )
 
     def has_factors(self, group: str, draft: Draft) -> bool:
         """Whether links of a chain may have something in common that is taken out."""
@@ -112,7 +122,12 @@ class Costs:
 
     def cycles(self, node: int, draft: Draft, operand: Draft | None) -> int:
         """From an operand to the result, where there is no chain."""
-        if self._is_nothing(node, draft) or node in self.graph.logical and draft.op in ("and", "or", "xor"):
+        if (
+            self._is_nothing(node, draft)
+            or self.is_shift(draft)
+            or node in self.graph.logical
+            and draft.op in ("and", "or", "xor")
+        ):
             return 0
         if draft.op == "abs" and operand is not None and operand.op == "sub":
             return 0

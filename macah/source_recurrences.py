@@ -21,7 +21,7 @@ from arch.fabric import Fabric
 from arch.ops import COMPARISONS, OPS
 from macah.graph import Draft, Value
 from macah.source_control import Decision, tests_of
-from macah.source_cost import DATA
+from macah.source_cost import BEHIND, DATA
 from macah.source_dependences import Dependences
 from macah.source_graph import SourceGraph
 from macah.source_times import After, Kind, Time, least_interval
@@ -193,8 +193,12 @@ class _Times:
                 time.after += [replace(term, shared=shared) for term in terms]
                 time.early |= not terms
             return time
-        cycles = self.costs.behind(draft, group)
-        return Time(after=[_later(a, cycles) for value in draft.operands for a in self.term(group, value)])
+        outer, _, inner_group = group.partition(BEHIND)
+        if inner_group:
+            return Time(after=[a for value in draft.operands for a in self.term(group, value)])
+        own, cycles = self.costs.group(draft), self.costs.behind(draft, group)
+        behind = group if own is None else f"{outer}{BEHIND}{own}"
+        return Time(after=[_later(a, cycles) for value in draft.operands for a in self.term(behind, value)])
 
     def term(self, group: str, value: Value) -> list[After]:
         """After an operand of a chain."""
@@ -203,6 +207,13 @@ class _Times:
             return [] if node is None else [After(self.time(group, node))]
         if node in self.found.source.graph.logical:
             return [After(self.time(DATA, node))]
+        outer, _, inner = group.partition(BEHIND)
+        if inner:
+            return (
+                [After(self.time(group, node))]
+                if self.costs.group(draft) == inner
+                else self.term(outer, value)
+            )
         own = draft.op == "select" or self.costs.group(draft) == group
         if own or self.costs.distributes(draft, node, group):
             return [After(self.time(group, node))]

@@ -26,6 +26,8 @@ class Terms:
     def made(self, op: str, args: list[Value], where: Place | None) -> Value:
         """An operation, or what it comes to."""
         match op:
+            case "add" if kept := self._rounded(args):
+                return kept
             case "add" | "sub" | "neg" | "shl" | "mul":
                 return self.sum(op, args, where)
             case "xor":
@@ -83,6 +85,16 @@ class Terms:
         if isinstance(total, Use) and len(odd) <= _MOST_TERMS:
             self.parities.setdefault(total, odd)
         return total
+
+    def _rounded(self, args: list[Value]) -> Value | None:
+        """x of `x + (x < 0 ? 7 : 0)`, with which x is divided by 8: it may be known not to be negative."""
+        for value, other in (args, reversed(args)):
+            draft = self.graph.drafts[other.node] if isinstance(other, Use) else None
+            if draft is not None and draft.op == "and" and isinstance(sign := draft.operands[0], Use):
+                draft = self.graph.drafts[sign.node]
+            if draft is not None and draft.op in ("sar", "shr") and draft.operands == (value, Const(31)):
+                return value
+        return None
 
     def _absorbed(self, op: str, args: list[Value]) -> Value | None:
         """x of `min(max(x, a), x)`."""

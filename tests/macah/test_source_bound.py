@@ -38,7 +38,7 @@ HEAD = "int f(int stream in, int stream out, int a[64], int h[64], int n, int x,
         ("for (int i = 0; i < n; i++) h[a[i] & 63] += 1;", 2),  # a choice of what was stored, and +
         ("for (int i = 1; i < n; i++) h[i] = h[i - 1] * a[i];", 2),  # through a register
         ("for (int i = 0; i < 60; i++) h[i + 1] = a[i] / (h[i] + 1);", 9),
-        ("for (int i = 4; i < n; i++) h[i] = h[i - 4] / 2 * a[i];", 2),
+        ("for (int i = 2; i < n; i++) h[i] = h[i - 2] / 3 * a[i];", 2),
         ("for (int i = 0; i < 30; i++) h[2 * i] = h[2 * i + 1] / (a[i] + 1);", 1),  # they never meet
         ("for (int i = 0; i < n; i++) { int p, q; p <? in; q <? in; out <! p * q; }", 2),
         ("for (int i = 0; i < n; i++) { int p; if (i & 1) p <? in; else p <? in; out <! p; }", 1),
