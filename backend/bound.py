@@ -62,9 +62,10 @@ def _refuse_impossible(problem: Problem) -> None:
     most = [max(map(fabric.words_at, units), default=0) for units in problem.classes]
     for node in dfg.nodes:
         if not problem.candidates(node.id):
-            raise DoesNotFit(
-                f"no unit of {fabric.name} can do {node.spelling}", Shortage.UNITS, 1, 0, (node.id,)
+            what = (
+                f"{node.spelling} on words" if fabric.units_for(node.op) and fabric.planes else node.spelling
             )
+            raise DoesNotFit(f"no unit of {fabric.name} can do {what}", Shortage.UNITS, 1, 0, (node.id,))
         words = len({(use.node, use.output, use.distance) for use in node.operands if isinstance(use, Use)})
         seen = most[problem.kind[node.id]]
         if words > seen:

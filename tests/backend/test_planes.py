@@ -213,6 +213,15 @@ def test_a_bit_that_no_operand_takes_has_no_way_where_planes_are_apart() -> None
         map_kernel(b.build(), replace(BITS, apart=True), MapOptions(effort=0.1, max_interval=2))
 
 
+def test_logic_that_only_units_on_bits_do_is_not_for_words(tmp_path: Path) -> None:
+    text = TEXT.replace("{ alu = 1, mul = 2 }", "{ add = 1, eq = 1, xor = 1 }")
+    b = Builder("masked")
+    index, alive = b.counter(9)
+    b.add("send", b.add("and", index, Const(3)), alive, stream=b.stream("out", True))
+    with pytest.raises(DoesNotFit, match="can do and on words"):
+        minimum_interval(b.build(), fabric_of(text, tmp_path))
+
+
 def test_mappings_are_written_and_read_back() -> None:
     mapping = mapped(decisions(2, 30), BITS)
     text = write_mapping(mapping, [])

@@ -268,3 +268,4 @@ def test_a_proof_that_is_interrupted_keeps_what_is_known(
     found = json.loads(capsys.readouterr().out)
     assert (found["ii"], found["mii"], found["proven"]) == (4, 2, False)
     assert isinstance(refused(path, "--ii", "4", "--prove"), UsageError)
+    assert isinstance(refused(path, "--arch", "bitgrid4x4", "--prove"), UsageError)
