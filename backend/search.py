@@ -186,11 +186,11 @@ class Search:
         trials.closed = True
 
     def _attempts(self, interval: int) -> tuple[int, int]:
-        """The attempts at an interval, and how many are made in any case; small graphs are the solver's."""
+        """The attempts at an interval, and how many are made in any case."""
         many = self.problem.nodes > MANY
-        attempts = PERSISTENT if interval <= SHORT else FEW if many else ATTEMPTS + MORE
-        if small(self.problem):
-            attempts = ATTEMPTS
+        attempts = ATTEMPTS + MORE
+        if not small(self.problem):  # those are the solver's first
+            attempts = PERSISTENT if interval <= SHORT else FEW if many else attempts
         attempts = max(1, round(attempts * self.options.effort))
         return attempts, 1 if many else min(FIRST, attempts)
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from graphs import Builder, fir, layered, matmul, random_graph, sad
+from graphs import Builder, fir, layered, matmul, mixed, random_graph, sad
 
 import arch
 import backend
 from arch.describe import load_fabric
+from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.check import check_mapping
 from backend.clock import OutOfTime
@@ -137,15 +138,42 @@ def test_a_larger_array_never_maps_worse(dfg: DFG) -> None:
     assert intervals == sorted(intervals, reverse=True)
 
 
+def with_registers(family: str, size: str, registers: int, folder: Path) -> Fabric:
+    """An array of a family with so many registers in each tile."""
+    text = Path(arch.__file__).with_name(family + ".toml").read_text()
+    file = folder / f"{family}{registers}.toml"
+    file.write_text(re.sub(r"(?m)^registers = 4", f"registers = {registers}", text))
+    return load_fabric(f"{file}:{size}")
+
+
 @pytest.mark.parametrize("dfg", [random_graph(1, 40), random_graph(3, 40), layered(60, 1)])
 def test_more_registers_never_map_worse(dfg: DFG, tmp_path: Path) -> None:
-    text = Path(arch.__file__).with_name("grid.toml").read_text()
-    intervals = []
-    for registers in (1, 2, 4, 8):
-        file = tmp_path / f"grid{registers}.toml"
-        smaller = re.sub(r"(?m)^(rows|columns) = 8", r"\1 = 4", text)
-        file.write_text(re.sub(r"(?m)^registers = 4", f"registers = {registers}", smaller))
-        intervals.append(map_kernel(dfg, load_fabric(str(file)), MapOptions()).interval)
+    fabrics = (with_registers("grid", "4x4", registers, tmp_path) for registers in (1, 2, 4, 8))
+    intervals = [map_kernel(dfg, fabric, MapOptions()).interval for fabric in fabrics]
+    assert intervals == sorted(intervals, reverse=True)
+
+
+VARIED = [
+    *(random_graph(seed, 40) for seed in (0, 1, 2, 5, 6, 7)),
+    *(mixed(80, 2), mixed(60, 3, far=0.3), layered(60, 1), sad(8)),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["mesh", "grid"])
+@pytest.mark.parametrize("dfg", VARIED, ids=lambda dfg: dfg.name)
+def test_no_larger_array_of_many_maps_worse(dfg: DFG, family: str) -> None:
+    sizes = ("2x3", "3x3", "3x4", "4x4", "4x6", "6x6", "8x8")
+    intervals = [map_kernel(dfg, load_fabric(f"{family}:{size}"), MapOptions()).interval for size in sizes]
+    assert intervals == sorted(intervals, reverse=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["3x3", "3x4"])
+@pytest.mark.parametrize("dfg", VARIED, ids=lambda dfg: dfg.name)
+def test_no_more_registers_of_many_map_worse(dfg: DFG, size: str, tmp_path: Path) -> None:
+    fabrics = (with_registers("mesh", size, registers, tmp_path) for registers in range(1, 9))
+    intervals = [map_kernel(dfg, fabric, MapOptions()).interval for fabric in fabrics]
     assert intervals == sorted(intervals, reverse=True)
 
 
