@@ -40,8 +40,8 @@ SETTINGS = {"phase": 0}
 PULSE = 2000
 """So many conflicts between looks at the clock."""
 
-HARD = 10_000
-"""From so many conflicts on, symmetries are sought and broken: mappings are found sooner without."""
+HARD = 500
+"""From so many conflicts on, symmetries are sought and broken: easy questions are not worth the search."""
 
 SLACK = 4
 """Cycles of slack, beside those of one interval, where the user names no other."""

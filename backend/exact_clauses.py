@@ -39,7 +39,10 @@ class Clauses:
         """No more than `most` of the literals hold."""
         if len(literals) <= most:
             return
-        if most == 1:
+        if most == 0:
+            for literal in literals:
+                self.add(-literal)
+        elif most == 1:
             self._at_most_one(literals)
         else:
             self._count(literals, most)

@@ -30,6 +30,10 @@ HOPS = 8
 """So many wires in a row are considered, after the first, where wires lead back to each other."""
 
 
+MOST_SPARE = 10
+"""Where there is no more room than that beside the operations' own results, that is said outright."""
+
+
 class TooLarge(Exception):
     """More clauses than a solver can be given."""
 
@@ -44,6 +48,8 @@ class Encoding(Places):
         self.word: dict[Value, dict[Spot, int]] = {}
         self._made: dict[tuple[int, int, int], int] = {}
         self._held: dict[tuple[int, int], list[int]] = {}
+        self._moved: dict[Value, dict[int, int]] = {}
+        self._outputs, self._free = self._room()
         self._reach = {value: self._range(value) for value in self._values()}
         weight = [1 + HOPS * (cell in ground.circular) for cell in range(len(ground.cells))]
         ranges = (zip(weight, first, last, strict=True) for first, last in self._reach.values())
@@ -53,6 +59,7 @@ class Encoding(Places):
         for value in self._reach:
             self._move(value)
         self._share()
+        self._spare()
         self._agree()
 
     def _values(self) -> list[Value]:
@@ -76,12 +83,18 @@ class Encoding(Places):
         self._leave(value)
         feeds = self._feeds(value)
         entered: dict[Spot, list[int]] = {}
+        moved = self._moved[value] = dict[int, int]()
         for (cell, t), literal in word.items():
             before = t - self.ground.cells[cell].delay
             sources = [s for s in self.ground.cells[cell].sources if (s, before) in word]
             reasons = [word[s, before] for s in sources if s != cell and not self._circular(cell, s)]
             reasons += self._makers(value, feeds[0].get(cell, ()), before)
             reasons += self._makers(value, feeds[2].get(cell, ()), t)
+            if cell in self._outputs and self._free <= MOST_SPARE:
+                made = self._makers(value, feeds[2].get(cell, ()), t)
+                if t not in moved:
+                    moved[t] = self.out.fresh()
+                self.out.some([-literal, *made, moved[t]])
             entered[cell, t] = reasons
             held = [word[cell, before]] if cell in sources else []
             if cell not in self.ground.circular:
@@ -215,6 +228,27 @@ class Encoding(Places):
         """In each slot a cell holds no more words than it has members."""
         for (cell, _), literals in self._held.items():
             self.out.at_most(literals, len(self.ground.cells[cell].members))
+
+    def _room(self) -> tuple[frozenset[int], int]:
+        """The cells in which operations leave their results, and for how many other words these have room."""
+        taken, outputs = 0, set[int]()
+        for node in self.dfg.nodes:
+            found = [
+                {outlet.into for outlet in self.ground.sites[s].outlets[node.op]} for s in self.at[node.id]
+            ]
+            outputs |= {cell for cells in found for cell in cells if cell is not None}
+            taken += all(cells - {None} for cells in found)
+        room = sum(len(self.ground.cells[cell].members) for cell in outputs) * self.interval
+        return frozenset(outputs), room - taken
+
+    def _spare(self) -> None:
+        """Implied: the cells in which operations leave their results have room for few other words.
+
+        Where arrays are full, each result then leaves at once; without it, that is a search over pigeonholes.
+        """
+        if self._free <= MOST_SPARE:
+            literals = [literal for value in self._moved.values() for literal in value.values()]
+            self.out.at_most(literals, self._free)
 
     def _agree(self) -> None:
         """Of what is configured once, words are in one setting."""

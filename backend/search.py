@@ -18,7 +18,7 @@ from .core import raised, refutation
 from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Schedule, Shortage
 from .pressure import demand, gentle_schedule, lives
-from .solved import QUESTIONS, small, solved
+from .solved import BRIEF, MOST, QUESTIONS, small, solved
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
@@ -64,11 +64,12 @@ SHOWN = 12
 
 @dataclass(slots=True)
 class Trials:
-    """What was tried at an interval: attempts, the fewest conflicts left, whether more are of no use."""
+    """Attempts at an interval, the fewest conflicts left, whether more are of no use, nor of the solver."""
 
     made: int = 0
     fewest: int = 1 << 30
     closed: bool = False
+    asked: bool = False
 
 
 class Search:
@@ -128,8 +129,6 @@ class Search:
         """Better mappings, one interval after the other, down to one that yields none."""
         while self.best is not None and self.best.interval > (self.options.interval or self.bounds.mii):
             interval = self.best.interval - 1
-            if self._trials(interval).closed:
-                return
             self._try(interval, quick=False)
             if self.best.interval > interval:
                 return
@@ -161,6 +160,8 @@ class Search:
         self.hungry = False
         short = interval <= SHORT
         attempts, first = self._attempts(interval)
+        if not quick and trials.made >= first and self._solved(interval, brief=False):
+            return
         while not trials.closed and trials.made < attempts:
             trials.made += 1
             result = self._attempt(interval, trials.made - 1)
@@ -169,7 +170,7 @@ class Search:
                 return
             if trials.made == 1 and self._refuted(interval):
                 break
-            if trials.made == first and self._solved(interval):
+            if trials.made == first and self._solved(interval, brief=quick):
                 break
             trials.fewest = min(trials.fewest, result)
             if trials.made < first and result < STARVED:
@@ -205,21 +206,25 @@ class Search:
         certain = max(0, first - 1 - number)
         return here[:certain] + up + here[certain:]
 
-    def _solved(self, interval: int) -> bool:
+    def _solved(self, interval: int, brief: bool) -> bool:
         """Whether the solver decides a small graph at an interval."""
-        self.asked += 1
-        if self.asked > QUESTIONS:
+        trials = self._trials(interval)
+        if trials.asked or self.asked >= QUESTIONS - brief or (self.hungry and self.asked):
             return False
-        found = solved(self.problem, interval, self.options.effort, self.clock.left())
-        if isinstance(found, Mapping):
-            self.best = found
-        if found is not None:
-            self.report(f"II {interval}: {'mapped' if self.best is found else 'refuted'} by the solver")
-        return found is not None
+        self.asked += 1
+        effort, conflicts = self.options.effort, BRIEF * (self.asked + 1) if brief else MOST
+        found = solved(self.problem, interval, effort, self.clock.left(), conflicts)
+        trials.asked = found is not None or not brief
+        if found is None:
+            return False
+        self.best = found if isinstance(found, Mapping) else self.best
+        self.report(f"II {interval}: {'mapped' if self.best is found else 'refuted'} by the solver")
+        return True
 
     def _refuted(self, interval: int) -> bool:
         """Whether it is known that there is no mapping at an interval, which then is below the bound."""
         found = refutation(self.problem, interval)
+        self._trials(interval).asked |= found is not None
         if found and interval == self.bounds.mii:
             self.bounds = raised(self.bounds, found)
         if found:

@@ -25,11 +25,15 @@ NARROW = (1, 2)
 WIDE = 4
 """So many cycles, and one interval, are the slack within which an interval is given up."""
 
-CONFLICTS, LEAST, MOST = 23_000_000, 1000, 9000
+CONFLICTS, LEAST, MOST = 50_000_000, 1500, 16_000
 """Conflicts of a question, at effort 1: the fewer the larger the graph, but from LEAST to MOST."""
 
-QUESTIONS = 5
-"""Intervals that the solver is asked about in one search, from the first on."""
+BRIEF = 750
+"""Conflicts of a question while there is no mapping; the n-th gets n + 1 times as many."""
+
+QUESTIONS = 6
+"""Questions to the solver in one search; the last is kept for an interval below one that was reached. Where
+values need too many registers, the first is the only one."""
 
 
 class Refuted(Enum):
@@ -47,18 +51,18 @@ def _size(problem: Problem) -> int:
     return problem.nodes * problem.terrain.resources * (LOOPING if problem.fabric.loops else 1)
 
 
-def solved(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | Refuted | None:
+def solved(
+    problem: Problem, interval: int, effort: float, seconds: float, most: int = MOST
+) -> Mapping | Refuted | None:
     """A mapping of a small graph at an interval, or that there is none; None if that is not known soon."""
     if not small(problem):
         return None
     # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import Status, prove
 
-    conflicts = round(effort * min(max(CONFLICTS // _size(problem), LEAST), MOST))
+    conflicts = min(max(CONFLICTS // _size(problem), LEAST), most)
     for slack in (*NARROW, WIDE + interval):
-        proof = prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds)
+        proof = prove(problem.dfg, problem.fabric, interval, slack, round(effort * conflicts), seconds)
         if proof.mapping:
             return proof.mapping
-        if proof.status is Status.UNKNOWN and slack >= NARROW[-1]:
-            return None
     return Refuted.WITHIN_HORIZON if proof.status is Status.INFEASIBLE else None

@@ -7,9 +7,10 @@ The sources are those of benchmarks/literature, written from the algorithms; whe
 nothing they are plain C. Loops get no copies of their bodies: an iteration is one of the source's innermost
 loop. `published` is the interval in which somebody else does an iteration of that loop on an array of that
 kind and size; PUBLISHED says who. Their graphs come from LLVM and have other operations than ours: there,
-multiplications for addresses; here, what a loop hands back and its exit. `proof`: `bound`, no smaller one
-is possible; `horizon N`, none in schedules of N cycles (with --prove). Seconds are of processor time, for
-mapping alone (of two forms of a kernel, if it has to).
+multiplications for addresses and an operation for each carried value; here, more for the loop's end and, but
+for satmapit, for what it hands back. `proof`: `bound`, no smaller one is possible; `horizon N`, none in
+schedules of N cycles (with --prove). Seconds are of processor time, for mapping alone (of two forms of a
+kernel, if it has to).
 """
 
 from __future__ import annotations

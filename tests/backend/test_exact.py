@@ -50,6 +50,18 @@ def test_results_that_stay_in_an_output_register() -> None:
     assert certificate.mapping.interval == 3 and certificate.horizon == 14
 
 
+def test_too_many_readers_on_a_full_array_are_refuted_by_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """12 operations in 12 slots leave none for a move: a result is with its neighbours for a cycle only."""
+    nodes = [Node(0, "alu_0", ()), *(Node(k, "alu_1", (Use(0),)) for k in range(1, 12))]
+    dfg, fabric = DFG("star", tuple(nodes), (), (), (), (), ()), load_fabric("satmapit:2x2")
+    proof = prove(dfg, fabric, 3, 3)
+    assert proof.status is Status.INFEASIBLE
+    monkeypatch.setattr("backend.exact_encode.MOST_SPARE", -1)
+    assert prove(dfg, fabric, 3, 3, proof.conflicts + 100).status is Status.UNKNOWN
+    monkeypatch.undo()
+    assert prove(dfg, fabric, 4, 3).status is Status.FOUND
+
+
 def test_symmetries_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """With places restricted from the start, what has no mapping still has none, and what has one has one."""
     answers = []
