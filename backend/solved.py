@@ -25,7 +25,7 @@ NARROW = (1, 2)
 WIDE = 4
 """So many cycles, and one interval, are the slack within which an interval is given up."""
 
-CONFLICTS, LEAST, MOST = 50_000_000, 1500, 16_000
+CONFLICTS, LEAST, MOST = 25_000_000, 1500, 16_000
 """Conflicts of a question, at effort 1: the fewer the larger the graph, but from LEAST to MOST."""
 
 BRIEF = 750
