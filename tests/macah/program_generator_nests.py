@@ -7,11 +7,12 @@ that begin where a branch says. Indices stay inside their arrays, and all loops 
 
 from __future__ import annotations
 
-from program_generator_parts import EXTENTS, FOLDS, TYPES, Parts, Range
+from program_generator_parts import EXTENTS, FOLDS, TYPES, Range
+from program_generator_shapes import Shapes
 from program_generator_types import Seeded
 
 
-class Nests(Parts):
+class Nests(Shapes):
     """Makes one program; `wide` allows 64-bit variables."""
 
     def branch(self) -> list[str]:
@@ -29,7 +30,16 @@ class Nests(Parts):
         if kind < 62 or self.depth >= 3 or self.work > 400:
             return self.simple()
         makers = (self.counted, self.counted, self.counted, self.reduction, self.search, self.bounded)
-        more = (self.begun, self.window, self.bits, self.machine, self.merge, self.triangle, self.sort)
+        more = (
+            self.begun,
+            self.window,
+            self.bits,
+            self.machine,
+            self.merge,
+            self.triangle,
+            self.sort,
+            self.stages,
+        )
         return self.pick((*makers, *more))()
 
     def looped(self, head: str, counter: str, values: Range, most: int, trips: int) -> list[str]:
@@ -82,41 +92,6 @@ class Nests(Parts):
         kind = "long long" if self.wide and self.chance(40) else "int"
         return ["{", f"  {kind} {s} = {first};", *["  " + line for line in inner], f"  {target} = {s};", "}"]
 
-    def search(self) -> list[str]:
-        i, found, extent = self.name("i"), self.pick(self.scalars), self.choices.integer(3, 8)
-        self.counters[i] = (0, extent - 1)
-        condition = self.condition()
-        del self.counters[i]
-        return [
-            f"for (int {i} = 0; {i} < {extent}; {i}++) {{",
-            f"  if ({condition}) {{ {found} = {i}; break; }}",
-            *(["  " + line for line in self.simple()] if self.chance(40) else []),
-            "}",
-        ]
-
-    def bounded(self) -> list[str]:
-        """A loop that data ends, or at last a count."""
-        n, a, b = self.name("n"), self.pick(self.scalars), self.pick(self.scalars)
-        step = self.pick(
-            (
-                f"if ({a} > {b}) {{ {a} -= {b}; }} else {{ {b} -= {a}; }}",
-                f"{a} = {a} & 1 ? {a} * 3 + 1 : {a} >> 1;",
-                f"{a} = {a} / 3; {b}++;",
-                f"{a} -= {self.value(1)};",
-            )
-        )
-        more = self.simple() if self.chance(40) else []
-        head = f"while ({a} {self.pick(('!=', '>'))} {self.pick((b, '1', '0'))} && {n}++ < 9) {{"
-        return [
-            "{",
-            f"  int {n} = 0;",
-            f"  {head}",
-            f"    {step}",
-            *["    " + line for line in more],
-            "  }",
-            "}",
-        ]
-
     def begun(self) -> list[str]:
         """A loop whose counter a branch may set before."""
         i = self.name("i")
@@ -124,87 +99,6 @@ class Nests(Parts):
         start = f"if ({self.condition()}) {i} = {self.choices.integer(1, 7)};"
         after = [f"  {self.pick(self.scalars)} += {i};"] * self.chance(50)
         return ["{", f"  int {i} = 0;", f"  {start}", *["  " + line for line in loop], *after, "}"]
-
-    def window(self) -> list[str]:
-        """A shiftable array that elements move through."""
-        z, i, taps = self.name("z"), self.name("i"), self.choices.integer(2, 5)
-        self.counters[i] = (0, 7)
-        value, target = self.value(1), self.pick(self.scalars)
-        del self.counters[i]
-        k = self.name("k")
-        return [
-            "{",
-            f"  int {z}[^{taps}^] = {{ 0 }};",
-            f"  for (int {i} = 0; {i} < 8; {i}++) {{",
-            f"    {z} >>= 1;",
-            f"    {z}[0] = {value};",
-            f"    FOR (int {k} = 0; {k} < {taps}; {k}++) {target} += {z}[{k}] * ({k} + 1);",
-            *["    " + line for line in (self.simple() if self.chance(50) else [])],
-            "  }",
-            "}",
-        ]
-
-    def bits(self) -> list[str]:
-        """A shift register with feedback."""
-        i, a, mask = self.name("i"), self.pick(self.scalars), self.pick(("0xEDB88320u", "0x1021", "0xb8"))
-        step = self.pick(
-            (f"{a} = ({a} >> 1) ^ ({a} & 1 ? {mask} : 0);", f"{a} = {a} << 1 ^ ({a} < 0 ? 7 : 0);")
-        )
-        lines = [f"for (int {i} = 0; {i} < 8; {i}++) {{", f"  {step}", "}"]
-        return [f"{a} ^= {self.value(1)};", *lines]
-
-    def machine(self) -> list[str]:
-        """States over the elements of an array."""
-        s, i = self.name("s"), self.name("i")
-        self.counters[i] = (0, 7)
-        cases = []
-        for state in range(self.choices.integer(2, 4)):
-            inner = ["    " + line for line in self.simple()]
-            following = f"      if ({self.condition()}) {s} = {self.choices.integer(0, 4)};"
-            leaving = ["      break;"] * self.chance(85)
-            cases += [f"    case {state}:", *inner, following, *leaving]
-        del self.counters[i]
-        return [
-            "{",
-            f"  int {s} = {self.choices.integer(0, 2)};",
-            f"  for (int {i} = 0; {i} < 8; {i}++) {{",
-            f"    switch ({s}) {{",
-            *cases,
-            "    }",
-            "  }",
-            "}",
-        ]
-
-    def merge(self) -> list[str]:
-        """Two indices that data advances."""
-        i, j, k = self.name("i"), self.name("j"), self.name("k")
-        a, b = self.pick(list(self.arrays)), self.pick(list(self.arrays))
-        c = self.pick([name for name in self.arrays if name not in self.fixed])
-        head = f"for (int {i} = 0, {j} = 0, {k} = 0; {i} < 3 && {j} < 4; {k}++) {{"
-        taken = f"if ({a}[{i}] {self.pick(('<', '<=', '!='))} {b}[{j}]) {{ {c}[{k}] = {a}[{i}]; {i}++; }}"
-        return [head, f"  {taken} else {{ {c}[{k}] = {b}[{j}]; {j}++; }}", "}"]
-
-    def sort(self) -> list[str]:
-        i, j, t = self.name("i"), self.name("j"), self.name("t")
-        a = self.pick([name for name in self.arrays if name not in self.fixed])
-        n = self.choices.integer(3, 6)
-        if self.chance(50):
-            return [
-                f"for (int {i} = 0; {i} < {n}; {i}++) {{",
-                f"  for (int {j} = 0; {j} + 1 < {n} - {i}; {j}++) {{",
-                f"    if ({a}[{j}] > {a}[{j} + 1]) {{",
-                f"      int {t} = {a}[{j}]; {a}[{j}] = {a}[{j} + 1]; {a}[{j} + 1] = {t};",
-                "    }",
-                "  }",
-                "}",
-            ]
-        return [
-            f"for (int {i} = 1; {i} < {n}; {i}++) {{",
-            f"  int {t} = {a}[{i}], {j} = {i};",
-            f"  while ({j} > 0 && {a}[{j} - 1] > {t}) {{ {a}[{j}] = {a}[{j} - 1]; {j}--; }}",
-            f"  {a}[{j}] = {t};",
-            "}",
-        ]
 
     # The program
 
@@ -243,23 +137,26 @@ class Nests(Parts):
 
     def kernel(self, name: str) -> list[str]:
         """Stages in sequence, at times all in a loop, or for each element of the stream."""
-        local = self.name("l")
+        local, table, x = self.name("l"), self.name("m"), self.pick(self.scalars)
         self.arrays[local] = extent = self.pick(EXTENTS)
-        j = self.name("j")
-        start = f"for (int {j} = 0; {j} < {extent}; {j}++) {local}[{j}] = {self.pick(('0', j, '9 - ' + j))};"
-        most = self.choices.integer(1, 4)
-        makers = (self.counted, self.triangle, self.begun, self.reduction, self.window, self.machine)
-        stages = [line for _ in range(most) for line in self.pick((*makers, self.statement))()]
+        self.tables[table] = rows, columns = self.pick(((2, 3), (4, 4), (3, 5), (5, 2)))
+        i, j, w = self.name("i"), self.name("j"), self.name("w")
+        across = f"for (int {i} = 0; {i} < {rows}; {i}++) for (int {j} = 0; {j} < {columns}; {j}++)"
+        along = f"for (int {j} = 0; {j} < {extent}; {j}++)"
+        begin = [
+            f"int {local}[{extent}], {table}[{rows}][{columns}];",
+            f"{along} {local}[{j}] = {self.pick(('0', j, '9 - ' + j))};",
+            f"{across} {table}[{i}][{j}] = {self.pick(('0', j, i))};",
+        ]
+        several = (self.counted, self.triangle, self.begun, self.reduction, self.window, self.machine)
+        makers = (*several, self.stages, self.planes, self.statement)
+        stages = [line for _ in range(self.choices.integer(1, 4)) for line in self.pick(makers)()]
         if self.chance(35):
-            w, x = self.name("w"), self.pick(self.scalars)
             head = [f"for (int {w} = 1; {w};) {{", f"  {w} :: {x} <? in;", f"  if (!{w}) break;"]
             stages = [*head, *["  " + line for line in stages], "}"]
-        del self.arrays[local]
-        return [
-            f"{name}: kernel {{",
-            *["  " + line for line in [f"int {local}[{extent}];", start, *stages]],
-            "}",
-        ]
+        end = f"{across} {x} = {x} * 3 + {table}[{i}][{j}];"
+        del self.arrays[local], self.tables[table]
+        return [f"{name}: kernel {{", *["  " + line for line in [*begin, *stages, end]], "}"]
 
 
 def nests(seed: int) -> str:

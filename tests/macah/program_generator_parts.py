@@ -24,7 +24,9 @@ class Parts:
     def __init__(self, choices: Choices, wide: bool) -> None:
         self.choices, self.wide = choices, wide
         self.count, self.depth, self.work = 0, 0, 1
+        self.indices = 0  # of tables, around here
         self.arrays: dict[str, int] = {}
+        self.tables: dict[str, tuple[int, int]] = {}  # arrays of two dimensions
         self.fixed: set[str] = set()
         self.scalars: list[str] = []
         self.counters: dict[str, Range] = {}
@@ -53,7 +55,7 @@ class Parts:
             return str(self.pick((0, 1, 2, 3, 7, 100, 255)))
         if kind < 4 and self.counters:
             return self.pick(list(self.counters))
-        return self.element() if kind < 7 else self.pick(self.scalars)
+        return self.element() if kind < 7 - 2 * self.indices else self.pick(self.scalars)
 
     def value(self, depth: int = 2) -> str:
         if depth == 0 or self.chance(25):
@@ -65,6 +67,13 @@ class Parts:
         return f"{self.value(1)} {self.pick(('<', '>', '==', '!=', '<='))} {self.value(1)}"
 
     def element(self, write: bool = False) -> str:
+        if self.tables and not self.indices and self.chance(30):
+            name = self.pick(list(self.tables))
+            rows, columns = self.tables[name]
+            self.indices += 1
+            text = f"{name}[{self.index(rows)}][{self.index(columns)}]"
+            self.indices -= 1
+            return text
         names = [name for name in self.arrays if not (write and name in self.fixed)]
         name = self.pick(names)
         return f"{name}[{self.index(self.arrays[name])}]"
