@@ -178,7 +178,10 @@ class _Search:
         for worse in range(WORSE + 1):
             new = False
             for node in nodes:
+                if self._exhausted():
+                    break
                 self._find(node, worse)
+            self.times.estimate(len(self.choices.graph.drafts))
             for node in nodes:
                 new |= self._take(node, worse)
             if new:
@@ -187,11 +190,11 @@ class _Search:
 
     def _take(self, node: int, worse: int) -> bool:
         """Take the ways found for a class that are late by no more than `worse`."""
-        choices, times = self.choices, self.times
-        times.estimate(len(choices.graph.drafts))
         offers = self.offers.get(node)
         if not offers:
             return False
+        choices, times = self.choices, self.times
+        times.estimate(len(choices.graph.drafts))
         self.offers[node] = left = []
         new = False
         latest = times.of(node) + worse
@@ -206,15 +209,19 @@ class _Search:
 
     def _find(self, node: int, worse: int) -> None:
         """Find further ways for a class, but not those that are certainly late by more than `worse`."""
-        first = self.choices.find(node)
-        for way in list(self.choices.ways[first]):
-            if not self.choices.movable(way) or self._late(way):
+        last = self.times.of(node) + SLACK
+        for way in list(self.choices.ways[self.choices.find(node)]):
+            if not self.choices.movable(way):
                 continue
-            for at in self.times.late_operands(way):
-                if len(self.choices.graph.drafts) > self.most or self.tries == 0:
+            for at in self.times.late_operands(way, last):
+                if self._exhausted():
                     return
                 self.tries -= 1
                 self._rewrite(node, way, at, worse)
+
+    def _exhausted(self) -> bool:
+        """Whether no more is to be tried for this interval."""
+        return len(self.choices.graph.drafts) > self.most or self.tries == 0
 
     def _late(self, way: int) -> bool:
         """Whether other ways of a class are much sooner."""

@@ -64,6 +64,7 @@ class Choices:
         # what drafts do, with the classes of their operands
         self.keys: dict[int, tuple[tuple[object, ...], tuple[int, ...]]] = {}
         self.inverses: dict[Value, Value] = {}
+        self.applied: dict[tuple[str, tuple[Value, ...]], Value] = {}
         self.moved: dict[tuple[int, tuple[Start, ...]], tuple[Value, ...] | None] = {}
         self.fixed: set[int] = set()  # drafts with effects or state: they are made in one way only
 
@@ -210,6 +211,12 @@ class Choices:
     def apply(self, op: str, *values: Value, where: Place | None = None) -> Value:
         """The result of a pure operation: folded, and of values as late as can be."""
         values = tuple([self.current(value) for value in values])
+        known = self.applied.get((op, values))
+        if known is None:
+            known = self.applied[op, values] = self._applied(op, values, where)
+        return known
+
+    def _applied(self, op: str, values: tuple[Value, ...], where: Place | None) -> Value:
         pasts = [self.meant(value) for value in values]
         distance = min((past.distance for past in pasts if past is not None), default=0)
         if distance:
@@ -227,8 +234,7 @@ class Choices:
 
     def now(self, op: str, *values: Value, where: Place | None = None) -> Value:
         """The result of a pure operation in this iteration, folded; but `muladd` is not split again."""
-        constants = [isinstance(value, Const) for value in values]
-        if op == "muladd" and not all(constants) and not {ZERO, ONE} & {*values[:2]}:
+        if op == "muladd" and not {ZERO, ONE} & {*values[:2]} and not set(map(type, values)) <= {Const}:
             return self.graph.shared(Draft(op, values, where=where))
         made = self.graph.pure(op, *values, where=where)
         if op == "and" and any(map(self.graph.holds, values)):
@@ -263,16 +269,20 @@ class Choices:
         """True if a draft's operation can be made again, of other values."""
         return node not in self.fixed and self.graph.drafts[node].op in _MOVABLE
 
-    def views(self, value: Value, alias: bool = False) -> Iterator[tuple[int, tuple[Value, ...]]]:
-        """Every way to make a value: a draft, and operands that make it what the value is."""
+    def views(
+        self, value: Value, only: str | None = None, alias: bool = False
+    ) -> Iterator[tuple[int, tuple[Value, ...]]]:
+        """Every way to make a value, or to make it with one operation: a draft, and what it is applied to."""
         past = self.meant(value)
         if past is None or past.output or past.distance > MOST_DISTANCE:
             return
         for node in self.ways[self.find(past.node)]:
             draft = self.graph.drafts[node]
-            if draft.op == "mov" and not alias:
-                yield from self.views(self.delayed(draft.operands[0], past.initials), alias=True)
-            if draft.op == "mov" or not self.movable(node):
+            if draft.op == "mov":
+                if not alias:
+                    yield from self.views(self.delayed(draft.operands[0], past.initials), only, alias=True)
+                continue
+            if (only is not None and draft.op != only) or not self.movable(node):
                 continue
             if not past.initials:
                 yield node, draft.operands

@@ -77,6 +77,11 @@ class Pair:
         for node, operands in self.choices.views(value):
             yield self.choices.graph.drafts[node].op, operands
 
+    def made_by(self, op: str, value: Value) -> Iterator[tuple[Value, ...]]:
+        """What an operation is applied to in the ways to make a value with it."""
+        for _, operands in self.choices.views(value, op):
+            yield operands
+
     @cached_property
     def choice(self) -> list[Triple]:
         """The inner operation as choices."""
@@ -109,9 +114,12 @@ def choose_last(pair: Pair) -> Iterator[Value]:
     for c, a, b in pair.choice:
         if c == pair.args[pair.at] or pair.late(1, c):
             continue
-        then = [_given(pair, arg, c, True) for arg in pair.with_late(a)]
-        other = [_given(pair, arg, c, False) for arg in pair.with_late(b)]
-        if not (_late_again(pair, then) or _late_again(pair, other)):
+        inverse = pair.choices.inverse(c)
+        then = [_given(pair, arg, c, inverse, True) for arg in pair.with_late(a)]
+        if _late_again(pair, then):
+            continue
+        other = [_given(pair, arg, c, inverse, False) for arg in pair.with_late(b)]
+        if not _late_again(pair, other):
             yield pair.make("select", c, pair.again(tuple(then)), pair.again(tuple(other)))
 
 
@@ -121,20 +129,20 @@ def _late_again(pair: Pair, values: list[Value]) -> bool:
     return pair.late(1 if folds else 1 + latency(pair.op), *values)
 
 
-def _given(pair: Pair, value: Value, condition: Value, holds: bool) -> Value:
-    """What a value is where the condition holds, or where it does not."""
-    inverse = pair.choices.inverse(condition)
+def _given(pair: Pair, value: Value, condition: Value, inverse: Value | None, holds: bool) -> Value:
+    """What a value is where the condition holds, or where it does not, and its inverse does."""
+    if isinstance(value, Const):
+        return value
     if inverse is not None:
         if value == condition:
             return ONE if holds else ZERO
         if value == inverse:
             return ZERO if holds else ONE
-    for op, operands in pair.views(value):
-        if op == "select":
-            if operands[0] == condition:
-                return operands[1 if holds else 2]
-            if inverse is not None and operands[0] == inverse:
-                return operands[2 if holds else 1]
+    for operands in pair.made_by("select", value):
+        if operands[0] == condition:
+            return operands[1 if holds else 2]
+        if inverse is not None and operands[0] == inverse:
+            return operands[2 if holds else 1]
     return value
 
 
@@ -244,7 +252,7 @@ def merge_arms(pair: Pair) -> Iterator[Value]:
     if pair.op != "select" or pair.at == 0 or op == "select" or len(inside) != 2 or not OPS[op].pure:
         return
     other = pair.args[3 - pair.at]
-    found = [operands for name, operands in pair.views(other) if name == op]
+    found = list(pair.made_by(op, other))
     identity = neutral(op)
     if identity is not None:
         found.append((other, identity))
@@ -276,22 +284,20 @@ def factor(pair: Pair) -> Iterator[Value]:
     """(a & b) ^ (a & c) -> a & (b ^ c)"""
     if (pair.op, pair.inner.op) not in _FACTORS:
         return
-    for op, operands in pair.views(pair.other):
-        if op == pair.inner.op:
-            for a, b in (pair.inside, pair.inside[::-1]):
-                for x, c in (operands, operands[::-1]):
-                    if a == x:
-                        rest = (b, c) if pair.at == 0 else (c, b)
-                        yield pair.make(op, a, pair.make(pair.op, *rest))
+    op = pair.inner.op
+    for operands in pair.made_by(op, pair.other):
+        for a, b in (pair.inside, pair.inside[::-1]):
+            for x, c in (operands, operands[::-1]):
+                if a == x:
+                    rest = (b, c) if pair.at == 0 else (c, b)
+                    yield pair.make(op, a, pair.make(pair.op, *rest))
 
 
 def choose_bits(pair: Pair) -> Iterator[Value]:
     """(e & f) | (~e & g) -> ((f ^ g) & e) ^ g"""
     if pair.op not in ("or", "xor", "add") or pair.inner.op != "and":
         return
-    for op, operands in pair.views(pair.other):
-        if op != "and":
-            continue
+    for operands in pair.made_by("and", pair.other):
         for e, f in (pair.inside, pair.inside[::-1]):
             for n, g in (operands, operands[::-1]):
                 if _complements(pair, e, n):
@@ -300,9 +306,7 @@ def choose_bits(pair: Pair) -> Iterator[Value]:
 
 
 def _complements(pair: Pair, a: Value, b: Value) -> bool:
-    return any(
-        op == "not" and operands[0] == y for x, y in ((a, b), (b, a)) for op, operands in pair.views(x)
-    )
+    return any(made[0] == y for x, y in ((a, b), (b, a)) for made in pair.made_by("not", x))
 
 
 def multiply_and_add(pair: Pair) -> Iterator[Value]:

@@ -103,14 +103,15 @@ class Times:
                 latest, last = time, arc
         return latest, last
 
-    def late_operands(self, way: int) -> list[int]:
-        """The operands that a way waits for last."""
-        times = [self.of_arc(arc) for arc in self.arcs_of(way)]
+    def late_operands(self, way: int, last: int) -> list[int]:
+        """The operands that a way waits for last, if it waits for any, and no longer than until `last`."""
+        arcs = self.arcs_of(way)
+        times = [self.of_arc(arc) for arc in arcs]
         latest = max(times, default=NEVER_LATE)
-        if latest == NEVER_LATE:
+        if latest == NEVER_LATE or latest > last:
             return []
-        arcs = zip(self.arcs_of(way), times, strict=True)
-        return [arc.operand for arc, time in arcs if time == latest and arc.operand is not None]
+        both = zip(arcs, times, strict=True)
+        return [arc.operand for arc, time in both if time == latest and arc.operand is not None]
 
     def order(self, roots: Iterable[int]) -> None:
         """Order the classes that the roots need, in any of their ways, operands of the same iteration first.
