@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
 
 from backend.dfg import Const, Use
 from macah.bdd import FALSE, TRUE, Bdd
@@ -67,16 +66,27 @@ class Conditions:
 
     def relations(self, functions: Iterable[int]) -> int:
         """What holds between the atoms of some functions."""
-        support = frozenset[int]().union(*(self.bdd.support(f) for f in functions))
-        if support not in self._relations:
+        return self._related(frozenset[int]().union(*(self.bdd.support(f) for f in functions)))
+
+    def _related(self, atoms: frozenset[int]) -> int:
+        """What holds between atoms: between all but the last one, which mostly is known, and with that."""
+        found = self._relations.get(atoms)
+        if found is None:
             found = TRUE
-            for a, b in combinations(sorted(support), 2):
-                if not self.operands[a].isdisjoint(self.operands[b]):
-                    if (a, b) not in self._pairs:
-                        self._pairs[a, b] = self._relation(a, b)
-                    found = self.bdd.both(found, self._pairs[a, b])
-            self._relations[support] = found
-        return self._relations[support]
+            if len(atoms) > 1:
+                last = max(atoms)
+                before = atoms - {last}
+                found = self._related(before)
+                for atom in sorted(before):
+                    if not self.operands[atom].isdisjoint(self.operands[last]):
+                        found = self.bdd.both(found, self._pair(atom, last))
+            self._relations[atoms] = found
+        return found
+
+    def _pair(self, a: int, b: int) -> int:
+        if (a, b) not in self._pairs:
+            self._pairs[a, b] = self._relation(a, b)
+        return self._pairs[a, b]
 
     def bounded(self, function: int, instead: int) -> int:
         """The function, or another if it is of too many atoms."""
@@ -167,6 +177,8 @@ class Conditions:
             for atom in (a, b)
             if isinstance(atom.y, Const)
         ]
+        if a.op == "eq" == b.op and most - least > 1 and all(least <= limit <= most for limit in limits):
+            return self.bdd.opposite(self.bdd.both(self.bdd.variable(first), self.bdd.variable(second)))
         near = {least, most, *(limit + step for limit in limits for step in (-1, 0, 1))}
         together = FALSE
         for truths in sorted({(a.holds(n), b.holds(n)) for n in near if least <= n <= most}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,31 +112,40 @@ def limits_of(
 ) -> dict[int, Limits | None]:
     """The least and greatest value of each label, by its `id`; None for `default`. None may occur twice."""
     found: dict[int, Limits | None] = {}
-    seen: list[tuple[Limits | None, Place]] = []
-    for label in labels:
+    seen: list[tuple[Limits, int]] = []  # by value; and the number of the label
+    default: int | None = None
+    for number, label in enumerate(labels):
         where = place_of(label)
         limits = None
         if isinstance(label, c_ast.Case):
             low, high = _ends(label.expr)
             limits = (ctype.wrap(value_of(low)), ctype.wrap(value_of(high)))
-        for other, before in seen:
-            if _overlap(limits, other):
-                what = "multiple default labels in one switch" if limits is None else "duplicate case value"
-                notes = (Note("previously used here", before),)
-                raise MacahError(what, where, notes, code="switch-label")
-        seen.append((limits, where))
+        other = default if limits is None else _taken(seen, limits)
+        if other is not None:
+            what = "multiple default labels in one switch" if limits is None else "duplicate case value"
+            notes = (Note("previously used here", place_of(labels[other])),)
+            raise MacahError(what, where, notes, code="switch-label")
+        if limits is None:
+            default = number
+        elif limits[0] <= limits[1]:
+            insort(seen, (limits, number))
         found[id(label)] = limits
     return found
 
 
+def _taken(seen: Sequence[tuple[Limits, int]], limits: Limits) -> int | None:
+    """The number of the first label that has one of these values too; those seen have none in common."""
+    low, high = limits
+    place = bisect_right(seen, high, key=lambda entry: entry[0][0])
+    others: list[int] = []
+    while low <= high and place and seen[place - 1][0][1] >= low:
+        place -= 1
+        others.append(seen[place][1])
+    return min(others, default=None)
+
+
 def _ends(node: Any) -> tuple[Any, Any]:
     return (node.low, node.high) if isinstance(node, Range) else (node, node)
-
-
-def _overlap(a: Limits | None, b: Limits | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return a[0] <= a[1] and b[0] <= b[1] and a[0] <= b[1] and b[0] <= a[1]
 
 
 def matches(value: ir.Expr, limits: Limits, ctype: Integer) -> ir.Expr:

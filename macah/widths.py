@@ -48,6 +48,8 @@ class Widths:
         self.users: dict[Value, dict[int, None]] = {}
         self.reader: int | None = None
         self.stale = set[int]()  # places of variables whose next values may have changed
+        self.due: list[int] = []  # those behind the present one, `place`, as a heap
+        self.place = len(self.variables)
         self.going_on: Facts | None = None
         self._grow()
         self._shrink()
@@ -84,9 +86,10 @@ class Widths:
         facts, changed = self._goes_on(), False
         if facts != self.going_on:
             self.going_on, self.stale = facts, set(range(len(self.variables)))
-        for place, variable in enumerate(self.variables):
-            if place not in self.stale:
-                continue
+        self.due = sorted(self.stale)
+        while self.due:
+            self.place = place = heapq.heappop(self.due)
+            variable = self.variables[place]
             self.stale.discard(place)
             self.reader = ~place
             old, new = self.before[variable], self._returning(variable, facts)
@@ -100,8 +103,15 @@ class Widths:
                 self.before[variable] = wider
                 self._update([Before(variable)])
                 changed = True
-        self.reader = None
+        self.reader, self.place = None, len(self.variables)
         return changed
+
+    def _wake(self, place: int) -> None:
+        """The next value of the variable at a place may have changed."""
+        if place not in self.stale:
+            self.stale.add(place)
+            if place > self.place:
+                heapq.heappush(self.due, place)
 
     def _shrink(self) -> None:
         """What is returned to a range that allows everything that happens is itself such a range."""
@@ -124,7 +134,9 @@ class Widths:
         """Compute again what uses these values."""
         self.reader = None
         queued = {number for value in changed for number in self.users.get(value, ())}
-        self.stale.update(~number for number in queued if number < 0)
+        for number in queued:
+            if number < 0:
+                self._wake(~number)
         pending = sorted(number for number in queued if number >= 0)
         while pending:
             number = heapq.heappop(pending)
@@ -134,7 +146,7 @@ class Widths:
                 self.ranges[number] = new
                 for user in self.users.get(Use(number), ()):
                     if user < 0:
-                        self.stale.add(~user)
+                        self._wake(~user)
                     elif user not in queued:
                         queued.add(user)
                         heapq.heappush(pending, user)
