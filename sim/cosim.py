@@ -34,6 +34,7 @@ RUNTIME_SOURCES = tuple(
         "threads.c",
         "waits.c",
         "tasks.c",
+        "watcher.c",
         "report.c",
         "fault.c",
         "trace.c",
@@ -42,7 +43,7 @@ RUNTIME_SOURCES = tuple(
     )
 )
 """What every program needs."""
-RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread")
+RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread", "-Wl,--wrap=pthread_create")
 _COSIM_SOURCES = tuple(
     RUNTIME / name
     for name in (

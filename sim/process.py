@@ -28,6 +28,7 @@ _HEAD = struct.Struct("=IIQ")
 
 
 _FLAGS = ("-std=gnu11", "-O2")
+_SERVER = tuple(RUNTIME / name for name in ("serve.c", "serve_lanes.c", "serve_socket.c"))
 
 
 class Request(IntEnum):
@@ -73,7 +74,7 @@ def _build(design: DesignLike, directory: Path, simulator: str, stall_cycles: in
     def run(arguments: list[str]) -> None:
         run_compiler(command, arguments, "compiling the kernel's host")
 
-    sources = [*RUNTIME_SOURCES, *image.runtime, RUNTIME / "serve.c"]
+    sources = [*RUNTIME_SOURCES, *image.runtime, *_SERVER]
     flags = [*_FLAGS, *RUNTIME_FLAGS]
     objects = compile_objects(command, flags, sources, directory, run)
     program = directory / "server"

@@ -1,27 +1,40 @@
-"""Directories of temporary files that go however their owner ends, and files that appear whole."""
+"""Directories of temporary files that go however their owner ends, and files that appear whole.
+
+If the guardian is killed, too, the next one to make such a directory removes it: a file in it is locked for
+as long as its owner or guardian lives, so it does not matter who has their numbers now.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from .guardian import end_workers
+
+_LOCK = ".lock"
 
 
 @contextmanager
 def guarded(prefix: str) -> Iterator[str]:
     """A temporary directory that a process of its own removes if this one cannot (guardian.py)."""
+    _sweep(prefix)
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as directory:
+        lock = _lock(Path(directory))
         guardian = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(__file__).with_name("guardian.py")), directory],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            pass_fds=lock,
         )
         try:
             yield directory
@@ -30,6 +43,44 @@ def guarded(prefix: str) -> Iterator[str]:
             shutil.rmtree(directory, ignore_errors=True)
             guardian.stdin.close()
             guardian.wait()
+            for handle in lock:
+                os.close(handle)
+
+
+def _lock(directory: Path) -> tuple[int, ...]:
+    """An open file in the directory, which has its name once it is locked; none where that cannot be."""
+    handle = -1
+    try:
+        handle = os.open(
+            directory / f"{_LOCK}ing", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+        )
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (directory / f"{_LOCK}ing").rename(directory / _LOCK)
+    except OSError:
+        if handle >= 0:
+            os.close(handle)
+        return ()
+    return (handle,)
+
+
+def _sweep(prefix: str) -> None:
+    """Removes directories of processes that have been killed together with their guardians."""
+    for directory in sorted(Path(tempfile.gettempdir()).glob(f"{prefix}*")):
+        with suppress(OSError):
+            if not _is_own(directory.lstat(), stat.S_ISDIR):
+                continue
+            handle = os.open(directory / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                if _is_own(os.fstat(handle), stat.S_ISREG):
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    end_workers(str(directory))
+                    shutil.rmtree(directory, ignore_errors=True)
+            finally:
+                os.close(handle)
+
+
+def _is_own(found: os.stat_result, kind: Callable[[int], bool]) -> bool:
+    return kind(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def write_whole(path: Path, data: bytes, executable: bool = False) -> None:

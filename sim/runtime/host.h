@@ -2,6 +2,7 @@
 #ifndef MACAH_HOST_H
 #define MACAH_HOST_H
 
+#include <pthread.h>
 #include <stdio.h>
 
 #include "channel.h"
@@ -124,6 +125,9 @@ struct macah_order {
 extern const struct macah_order *macah_order;
 /* lockstep.c. The thread that lets time pass, or 0: no thread of the program. */
 extern pid_t macah_referee;
+/* watcher.c. The thread that looks for deadlocks where no other does, or 0: no thread of the program either. */
+extern pid_t macah_watcher;
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 /* report.c. */
 void macah_report_deadlock(FILE *, const struct macah_task *, int count);

@@ -161,14 +161,16 @@ static void show_cycle(FILE *out) {
 
 void macah_report_deadlock(FILE *out, const struct macah_task *all, int count) {
   tasks = all, task_count = count;
-  int kernels = 0;
+  int kernels = 0, streams = 0;
   fprintf(out, "macah: deadlock: every thread of the program waits for another\n");
   for (int i = 0; i < count; i++) {
     const struct macah_thread *t = thread_of(all[i].id);
     kernels += t && t->wait && t->kind == MACAH_FOR_KERNEL;
+    streams += t && t->wait;
     show_task(out, &all[i]);
   }
   show_cycle(out);
+  if (!streams) return;
   fprintf(out, "hint: make a stream on the way deeper, or receive without waiting ('w :: x <? s')");
   fprintf(out, kernels ? "; where a kernel answers element by element, compile with --bubbles or --ordered-streams\n" : "\n");
 }

@@ -71,8 +71,9 @@ static uint64_t look(struct others *others) {
     resting += rest != 0;
     if (rest || macah_load(&t->wait)) sum = rest ? mix(sum, rest) : 0;
   }
-  /* The directory has a link for each thread, ourselves among them. */
-  if (sum && (stat("/proc/self/task", &tasks) || tasks.st_nlink != resting + 3)) sum = look_at_others(sum, others);
+  /* The directory has a link for each thread, ourselves and the watcher among them. */
+  uint64_t links = resting + 3 + (macah_load(&macah_watcher) != 0);
+  if (sum && (stat("/proc/self/task", &tasks) || tasks.st_nlink != links)) sum = look_at_others(sum, others);
   macah_unlock_threads();
   return sum;
 }

@@ -70,7 +70,7 @@ int macah_list_tasks(struct macah_task **tasks) {
   if (!directory) return -1;
   for (struct dirent *entry; (entry = readdir(directory));) {
     pid_t id = atoi(entry->d_name);
-    if (id <= 0 || id == macah_referee || has_ended(id)) continue;
+    if (id <= 0 || id == macah_referee || id == macah_watcher || has_ended(id)) continue;
     struct macah_task *more = realloc(*tasks, (size_t)(count + 1) * sizeof *more);
     if (!more) {
       count = -1;

@@ -147,6 +147,73 @@ def test_waits_outside_streams_count(tmp_path: Path, body: str, says: str) -> No
     assert says in stopped(host, tmp_path)
 
 
+LOCKS = """
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static sem_t done;
+static void post(int signal) { (void)signal, sem_post(&done); }
+static void *cross(void *unused) {
+  pthread_mutex_lock(&b);
+  usleep(100000);
+  pthread_mutex_lock(&a);
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  (void)never, (void)done, (void)post;
+  %s
+}
+"""
+OTHER = "pthread_create(&thread, NULL, cross, NULL);"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            f"pthread_mutex_lock(&a); {OTHER} usleep(50000); pthread_mutex_lock(&b);",
+            "  cycle: thread 1 (main) waits for thread 2, which waits for thread 1 (main)\n",
+        ),
+        (
+            f"pthread_mutex_lock(&a); {OTHER} pthread_join(thread, NULL);",
+            "thread 1 (main) waits for thread 2\n",
+        ),
+        (
+            f"{OTHER} pthread_join(thread, NULL); pthread_cond_wait(&never, &a);",
+            "thread 1 (main) waits for a lock, a condition or the end of a thread\n",
+        ),
+    ],
+)
+def test_threads_that_wait_for_each_other_without_streams_are_shown(
+    tmp_path: Path, body: str, says: str
+) -> None:
+    said = stopped(LOCKS % body, tmp_path)
+    assert says in said and "stream" not in said
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"pthread_mutex_lock(&a); {OTHER} sleep(1); pthread_mutex_unlock(&a); pthread_join(thread, NULL);",
+        f"pthread_mutex_lock(&a); {OTHER} char c; while (read(0, &c, 1) > 0) continue;",
+        f"{OTHER} pthread_join(thread, NULL); signal(SIGUSR1, post); sem_init(&done, 0, 0);"
+        "if (!fork()) { sleep(1); kill(getppid(), SIGUSR1); _exit(0); } while (sem_wait(&done)) continue;",
+        f"pthread_mutex_lock(&a); {OTHER} usleep(200000);"
+        "if (fork()) sleep(1); else { usleep(900000); _exit(1); }",
+    ],
+)
+def test_threads_that_something_else_may_wake_are_left_alone(tmp_path: Path, body: str) -> None:
+    executable = build(LOCKS % body, [], tmp_path)
+    with subprocess.Popen([executable], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(1.2)
+        assert child.communicate("x", timeout=20)[1] == ""
+        assert child.returncode == 0
+
+
 WAITING = """
 #include <poll.h>
 #include <pthread.h>
