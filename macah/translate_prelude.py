@@ -6,7 +6,7 @@ import re
 import shlex
 
 from macah.program import Program
-from sim.cosim import RUNTIME, RUNTIME_SOURCES
+from sim.cosim import LINK_FLAGS, RUNTIME, RUNTIME_SOURCES
 
 # What the translated C needs: GNU C for typeof, Macah's rule that signed overflow wraps in kernels, and the
 # same bytes in every mode for what is looked at through a pointer of another type.
@@ -37,4 +37,4 @@ def how_to_compile(flags: tuple[str, ...]) -> str:
     folder = RUNTIME.as_posix()
     sources = ",".join(source.name.removesuffix(".c") for source in RUNTIME_SOURCES)
     words = shlex.join([*LANGUAGE, "-O2", *flags])
-    return f"/* cc {words} FILE.c {folder}/{{{sources}}}.c */\n".replace("*/ ", "* / ")
+    return f"/* cc {words} {' '.join(LINK_FLAGS)} FILE.c {folder}/{{{sources}}}.c */\n".replace("*/ ", "* / ")

@@ -43,7 +43,9 @@ RUNTIME_SOURCES = tuple(
     )
 )
 """What every program needs."""
-RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread", "-Wl,--wrap=pthread_create")
+LINK_FLAGS = ("-Wl,--wrap=pthread_create",)
+"""Without which RUNTIME_SOURCES cannot be linked (runtime/watcher.c)."""
+RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread", *LINK_FLAGS)
 _COSIM_SOURCES = tuple(
     RUNTIME / name
     for name in (
