@@ -43,8 +43,8 @@ RUNTIME_SOURCES = tuple(
     )
 )
 """What every program needs."""
-LINK_FLAGS = ("-Wl,--wrap=pthread_create",)
-"""Without which RUNTIME_SOURCES cannot be linked (runtime/watcher.c)."""
+LINK_FLAGS = ("-Wl,--wrap=pthread_create,-u,pthread_create",)
+"""Without which deadlocks are only found where a thread waits for a stream (runtime/watcher.c)."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread", *LINK_FLAGS)
 _COSIM_SOURCES = tuple(
     RUNTIME / name

@@ -127,7 +127,8 @@ extern const struct macah_order *macah_order;
 extern pid_t macah_referee;
 /* watcher.c. The thread that looks for deadlocks where no other does, or 0: no thread of the program either. */
 extern pid_t macah_watcher;
-int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+/* Starts a thread of ours: pthread_create(), past the watcher. */
+int macah_start_thread(pthread_t *, void *(*body)(void *));
 
 /* report.c. */
 void macah_report_deadlock(FILE *, const struct macah_task *, int count);

@@ -108,7 +108,7 @@ static void start(void) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its own threads */
-  if (__real_pthread_create(&thread, NULL, let_time_pass, NULL)) macah_die("cannot start a thread");
+  if (macah_start_thread(&thread, let_time_pass)) macah_die("cannot start a thread");
   pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   while (!macah_load(&macah_referee)) sched_yield();

@@ -22,7 +22,13 @@ pid_t macah_watcher;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* There where the linker leads calls here. */
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) __attribute__((weak));
 int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int macah_start_thread(pthread_t *thread, void *(*body)(void *)) {
+  return (__real_pthread_create ? __real_pthread_create : pthread_create)(thread, NULL, body, NULL);
+}
 
 /* Handlers of faults and of the C library's own signals wake nobody. */
 static int handles_signals(void) {
@@ -58,7 +64,7 @@ static void start(void) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for its own threads */
-  if (__real_pthread_create(&thread, NULL, watch, NULL) == 0) {
+  if (macah_start_thread(&thread, watch) == 0) {
     pthread_detach(thread);
     while (!macah_load(&macah_watcher)) sched_yield();
   }
