@@ -6,6 +6,8 @@ import argparse
 import os
 import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -450,5 +452,12 @@ def _terminate(signum: int, _: object) -> NoReturn:
     """SIGTERM and SIGHUP unwind the stack, so that temporary files go; tools that still work are ended."""
     folder = os.environ.get("TMPDIR", "")
     if Path(folder).name.startswith(WORKSPACE):
-        end_workers(folder)
+        threading.Thread(target=_end_workers, args=(folder,), daemon=True).start()
     sys.exit(128 + signum)
+
+
+def _end_workers(folder: str) -> NoReturn:
+    """Until we have ended: a thread that has not noticed yet may start another tool."""
+    while True:
+        end_workers(folder)
+        time.sleep(0.02)
