@@ -350,7 +350,8 @@ class Kernel:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
     done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
     `room`: the memories over which arrays may be spread. `rare`: decisions about branches with EXPECT.
-    `tests_first`: the places of `while` loops that spend an iteration on finding that they are over.
+    `tests_first`: the places of `while` loops that spend an iteration on finding that they are over. `row`:
+    so many iterations inner loops make at least, some for nothing, so that it is known ahead when they end.
     """
 
     name: str
@@ -366,3 +367,4 @@ class Kernel:
     bubbles: bool = False
     rare: tuple[RareBranch, ...] = ()
     tests_first: tuple[Place, ...] = ()
+    row: int = 0

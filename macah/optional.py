@@ -54,6 +54,10 @@ OPTIONAL = {
     "tests_first": Optimisation(
         "loops that end as their data say test at the start of an iteration where that saves cycles"
     ),
+    "pace_rows": Optimisation(
+        "inner loops of any number of iterations are told ahead when they end, where that saves cycles",
+        grows=True,
+    ),
     "take_turns": Optimisation("rare branches that would hold up all iterations take turns of their own"),
     "congruence": Optimisation("variables that always have the same value are one"),
     "narrow": Optimisation(

@@ -41,6 +41,9 @@ MOST_NODES = 240
 
 UNKNOWN_TRIPS = 64
 
+ROWS = (2, 3, 4)
+"""So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -88,7 +91,7 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
                 break
             if tried.cycles <= GAIN * best.cycles:
                 best = tried
-    return _tested(best, candidates(plain.body), loops, fabric)
+    return _paced(_tested(best, candidates(plain.body), loops, fabric), loops, fabric)
 
 
 def _tested(best: Choice, places: tuple[Place, ...], loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
@@ -98,6 +101,24 @@ def _tested(best: Choice, places: tuple[Place, ...], loops: tuple[LoopTrips, ...
         return best
     tried = _choice(replace(best.kernel, tests_first=places), loops, fabric)
     return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES else best
+
+
+def _paced(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
+    """The choice with rows of some length at least, if that is better."""
+    found = best
+    for length in ROWS if _has_rows(loops) and enabled(best.kernel, "pace_rows") else ():
+        if found.bounds.recurrence <= found.bounds.resource:
+            break
+        tried = _choice(replace(best.kernel, row=length), loops, fabric)
+        better = (tried.interval, tried.bounds.mii) < (found.interval, found.bounds.mii)
+        if better and pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES:
+            found = tried
+    return found
+
+
+def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:
+    """True if there is a loop in another one that does not always run equally often."""
+    return any(_has_rows(loop.loops) or any(inner.trips is None for inner in loop.loops) for loop in loops)
 
 
 def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:

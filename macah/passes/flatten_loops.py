@@ -48,7 +48,7 @@ from macah.passes.counters import (
 )
 from macah.passes.early_tests import EarlyTests
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, step_back
-from macah.passes.nest import Builder, Extra, Flat, Nest
+from macah.passes.nest import Builder, Extra, Flat, Nest, unwrapped
 from macah.passes.predicate import Predicates, negate
 from macah.propagate import Propagator
 from macah.walk import (
@@ -98,7 +98,7 @@ class Flattener:
         The loop may see to it that variables of `starts` have their values again when it is left. The whole
         kernel is the one loop that is never entered again.
         """
-        loop = replace(loop, body=_unwrapped(loop.body))
+        loop = replace(loop, body=unwrapped(loop.body))
         inside = [place for place, stmt in enumerate(loop.body) if isinstance(stmt, DoWhile)]
         if not inside:
             return self.innermost(loop, after, facts, starts)
@@ -130,7 +130,7 @@ class Flattener:
 
     def early(self, before: Body, inner: DoWhile) -> tuple[Body, DoWhile]:
         """The same with what can be computed before it is needed, if the inner loop is a nest."""
-        inner = replace(inner, body=_unwrapped(inner.body))
+        inner = replace(inner, body=unwrapped(inner.body))
         parts = parts_of(inner.body)
         if parts is None or _counts(parts) or self.early_tests is None:
             return before, inner
@@ -241,18 +241,6 @@ class Flattener:
                 case _:
                     pass
         return nest, extra
-
-
-def _unwrapped(body: Body) -> Body:
-    """A body without `do { ... } while (0)` around parts of it."""
-    made: list[Stmt] = []
-    for stmt in body:
-        match stmt:
-            case DoWhile(inner, condition, guard) if is_constant(condition, 0) and is_constant(guard, 1):
-                made += _unwrapped(inner)
-            case _:
-                made.append(stmt)
-    return tuple(made)
 
 
 def _last_assigns(body: Body) -> Body:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 
 from macah import ir
-from macah.ir import Assign, Body, DoWhile, Expr, Read, Variable
+from macah.ir import Assign, Body, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_in_loop
 from macah.passes.merge import guarded
 from macah.passes.predicate import Predicates, either, negate, select
@@ -206,3 +206,15 @@ def _renamed(nest: Nest, names: dict[Variable, Variable]) -> Nest:
         finish=frozenset(names.get(v, v) for v in nest.finish),
         entered=renaming.expr(nest.entered),
     )
+
+
+def unwrapped(body: Body) -> Body:
+    """A body without `do { ... } while (0)` around parts of it."""
+    made: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case DoWhile(inner, condition, guard) if is_constant(condition, 0) and is_constant(guard, 1):
+                made += unwrapped(inner)
+            case _:
+                made.append(stmt)
+    return tuple(made)

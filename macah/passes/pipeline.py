@@ -19,6 +19,7 @@ from macah.passes.fuse_loops import fuse_loops
 from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
 from macah.passes.join_loops import join_loops
+from macah.passes.pace_rows import pace_rows
 from macah.passes.remove_leaves import remove_leaves
 from macah.passes.reuse_elements import reuse_elements
 from macah.passes.rotate_arrays import rotate_arrays
@@ -66,6 +67,7 @@ PIPELINE = (
     Pass(fuse_loops),
     Pass(take_turns),
     Pass(convert_ifs, removes=(ir.If,)),
+    Pass(pace_rows),
     Pass(flatten_loops),
     Pass(bubbles, removes=(ir.Turns, ir.Late)),
     Pass(simplify),

@@ -142,6 +142,8 @@ def check(
         kernels = [replace(kernel, without=without, bubbles=bubbles) for kernel in lowered]
         if len(text) % 2:  # of every other program, all loops that may
             kernels = [replace(kernel, tests_first=candidates(kernel.body)) for kernel in kernels]
+        if len(text) % 3:
+            kernels = [replace(kernel, row=2 + len(text) % 4) for kernel in kernels]
         if unroll > 1:
             room = ir.Room(memories=1000, ports=1, interval=1)
             kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k)), room=room) for k in kernels]

@@ -92,6 +92,8 @@ KERNELS = (
             int a = x >> s, b = y >> s;
             x = y & 1 ? x - b : x + b; y = y & 1 ? y + a : y - a; }
           out <! x; } } }""",
+    """void f(int a[64], int n, int stream out) {
+      kernel { int x = 0; for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) x += a[j]; out <! x; } }""",
 )
 
 
@@ -111,6 +113,7 @@ KERNEL_FOR = {
     "join_loops": 12,
     "run_ahead": 16,
     "tests_first": 2,
+    "pace_rows": 19,
     "take_turns": 14,
     "congruence": 12,
     "narrow": 4,
@@ -144,6 +147,8 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
         kernel = replace(kernel, unroll=tuple((place, 2) for place in loops_of(kernel)))
     if name == "tests_first":  # which is chosen where it pays
         kernel = replace(kernel, tests_first=candidates(kernel.body))
+    if name == "pace_rows":
+        kernel = replace(kernel, row=3)
     assert show_dfg(_graph(kernel)) != show_dfg(_graph(kernel, name))
 
 

@@ -1,0 +1,215 @@
+"""Flattens two loops so that the end of the inner one is known iterations ahead, however often that runs.
+
+    for (i = 0; i < n; i++)  for (j = 0; j <= i; j++)  B;
+
+A row here is what an iteration of the outer loop does. Flattened, j and whether it is the last one of its row
+depend on each other: a step, a comparison and a choice for each iteration. But if no row has fewer than m
+iterations, at most one ends within the next m - 1. So these run in one loop, where t counts all iterations:
+
+    end, the number of the row's last iteration, less m - 1; trips1, those of the next row; row, the one after
+    do {
+      last_m = t == end;                                  # m - 1 iterations ahead
+      j = t + base;  [j < trips] B;                       # in a row that is too short some run in vain
+      end = last ? end' + max(trips1', m) : end;  base = last ? -(t + 1) : base;
+      trips = last ? trips1' : trips;  trips1 = last ? trips_of(row') : trips1;
+      row = last ? row' + 1 : row;
+      last = last_2; ... last_(m-1) = last_m;  t = t + 1;
+    }
+
+where x' is what x was m - 1 iterations before, in the same row. So m iterations may pass from one choice to
+the next. There are as many rows between `trips` and `row` as that needs (`row_code`). Sums that start anew in
+each row are differences of sums that do not (`counters.split_sum`).
+
+A kernel says (`Kernel.row`) how long its rows are to be at least; the first row may be as short as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+
+from macah import ir
+from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Variable
+from macah.passes.ahead import Ahead, Parts, constants, parts_of
+from macah.passes.counters import Starts, Sum, find_counter, split_sum
+from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
+from macah.passes.merge import guarded
+from macah.passes.nest import unwrapped
+from macah.passes.predicate import Predicates, either, negate
+from macah.passes.row_code import Counted, Rows, paced
+from macah.passes.row_trips import comes_to_an_end, find_steps, step_of, trips
+from macah.walk import arrays_written, read, targets, written
+
+
+def pace_rows(kernel: ir.Kernel) -> ir.Kernel:
+    """The same kernel with nests of two loops flattened, if it says so; see the module for an example."""
+    if not kernel.row:
+        return kernel
+    captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
+    predicates = Predicates(kernel)
+    invariant = (captured - written(kernel.body)) | predicates.unspecified
+    ahead = Ahead(predicates, invariant, arrays_written(kernel.body))
+    return replace(kernel, body=_Pacer(ahead, kernel.row).body(kernel.body, live_at_end(kernel)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """An outer loop with its parts; `rows` is what is known of its iterations ahead.
+
+    `after` is live after the loop, `starts` are constants before it.
+    """
+
+    outer: DoWhile
+    parts: Parts
+    rows: Rows
+    goes_on: Assign
+    after: Live
+
+    @property
+    def finish(self) -> Live:
+        """What is live after the inner loop."""
+        return live_before((*self.parts.after, self.goes_on), live_at_body_end(self.outer, self.after))
+
+
+class _Pacer:
+    def __init__(self, ahead: Ahead, length: int) -> None:
+        self.ahead = ahead
+        self.predicates = ahead.predicates
+        self.length = length
+
+    def body(self, body: Body, after: Live) -> Body:
+        """A body after which some variables are live."""
+        body = unwrapped(body)
+        for place, stmt in enumerate(body):
+            if isinstance(stmt, DoWhile):
+                live = live_before(body[place + 1 :], after)
+                return (*body[:place], *self.loop(stmt, live, constants(body[:place])), *body[place + 1 :])
+        return body
+
+    def loop(self, loop: DoWhile, after: Live, starts: Starts) -> Body:
+        """What a loop becomes: some statements and a loop."""
+        loop = replace(loop, body=unwrapped(loop.body))
+        parts = parts_of(loop.body)
+        if parts is None:
+            return (loop,)
+        inside = parts_of(unwrapped(parts.inner.body))
+        if inside is not None:
+            return (replace(loop, body=self.body(loop.body, live_at_body_end(loop, after))),)
+        nest = self.nest(loop, parts, after, starts)
+        return (loop,) if nest is None else self.paced(nest, starts)
+
+    # --- What is known of rows ahead
+
+    def nest(self, loop: DoWhile, parts: Parts, after: Live, starts: Starts) -> _Nest | None:
+        """The nest of a loop, if it is known when a row starts how long it is."""
+        steps = find_steps(parts.inner)
+        if steps is None or not comes_to_an_end(steps, parts, loop, starts):
+            return None
+        counter = find_counter(parts.inner.body, parts.inner.condition, constants(parts.before), frozenset())
+        if counter is not None and counter.trips is not None:
+            return None  # equally often each time, which `counters` does better
+        plain = parts.inner
+        parts = self.ahead.with_named_guard(self.ahead.with_named_starts(parts))
+        start = _start(parts, steps.variable)
+        count = start and trips(steps, plain, start, parts.inner.guard)
+        if count is None:
+            return None
+        length = Variable("trips", where=plain.where)
+        parts = replace(parts, before=(*parts.before, Assign(length, count, plain.where)))
+        goes_on = Assign(
+            self.predicates.variable("more", loop.where), self.predicates.truth(loop.condition), loop.where
+        )
+        moved = self.ahead.movable(parts, goes_on, written((loop,)) | {length})
+        if length not in moved:
+            return None
+        early = _assigning(parts.before, moved)
+        copied = dict.fromkeys((*self.ahead.copied(early), length))
+        others = (v for v in moved if v not in written(early) and v is not goes_on.variable)
+        known = (*copied, *(v for v in others if not _is_stepped(loop, v)))
+        late = _assigning((*parts.after, goes_on), moved)
+        more = goes_on.variable if goes_on.variable in moved else None
+        rows = Rows(tuple(moved), early, late, known, length, more)
+        before = tuple(s for s in parts.before if not any(v in known for v in targets(s)))
+        return _Nest(loop, replace(parts, before=before), rows, goes_on, after)
+
+    # --- The loop
+
+    def paced(self, nest: _Nest, starts: Starts) -> Body:
+        """The one loop of a nest, and what stands before it."""
+        where, parts, more = nest.outer.where, nest.parts, nest.goes_on.variable
+        left = self.predicates.variable("left", where)
+        body, sums = self.sums(nest, left)
+        index = Counted(Variable("index", where=parts.inner.where), Const(0), 1)
+        counted = self.counted(nest)
+        made = paced(nest.rows, [index, *counted], self.length, starts, self.predicates)
+        dropped = {c.variable for c in counted}.union(v for s in sums for v in targets(s.body[0]))
+        before = tuple(stmt for stmt in parts.before if dropped.isdisjoint(targets(stmt)))
+        after: Body = parts.after if nest.rows.more else (*parts.after, nest.goes_on)
+        here = tuple(s.body[0] for s in sums)
+        runs = self.predicates.variable("run", parts.inner.where)
+        totals = {v for s in sums for v in written(s.state)}
+        code: Body = (
+            *made.start,
+            *here,
+            *self.guarded(before, made.first, live_in_loop(parts.inner, nest.finish)),
+            Assign(runs, Apply("ult", (Read(index.variable), Read(nest.rows.trips)))),
+            *self.guarded(body, Read(runs), nest.finish | totals),
+            *here,
+            Assign(left, made.last, where),
+            *self.guarded(after, Read(left), live_at_body_end(nest.outer, nest.after) - {more}),
+            *(stmt for s in sums for stmt in s.last),
+            *made.end,
+        )
+        goes_on = either(negate(Read(left)), Read(more))
+        state = (*made.state, *(stmt for s in sums for stmt in s.state))
+        return (*state, replace(nest.outer, body=code, condition=goes_on))
+
+    def guarded(self, body: Body, predicate: Expr, keep: Live) -> Body:
+        return guarded(body, predicate, keep, self.predicates)
+
+    def counted(self, nest: _Nest) -> list[Counted]:
+        """The variables that the inner loop only counts with, and that nobody needs after it."""
+        parts, found = nest.parts, list[Counted]()
+        around = written(parts.after) | nest.finish
+        for stmt in parts.inner.body:
+            if isinstance(stmt, Assign) and stmt.variable not in around:
+                start, step = _start(parts, stmt.variable), step_of(parts.inner.body, stmt.variable)
+                if start is not None and step is not None:
+                    found.append(Counted(stmt.variable, start, step))
+        return found
+
+    def sums(self, nest: _Nest, left: Variable) -> tuple[Body, list[Sum]]:
+        """The inner loop's body with sums that never start anew, and these."""
+        parts, found = nest.parts, list[Sum]()
+        body = parts.inner.body
+        for variable in dict.fromkeys(v for stmt in parts.before for v in targets(stmt)):
+            start = _start(parts, variable)
+            if isinstance(start, Const) and variable not in read(parts.before) | written(parts.after):
+                made = split_sum(body, variable, start, Read(left))
+                if made is not None and step_of(body, variable) is None:
+                    body = made.body[1:]
+                    found.append(made)
+        return body, found
+
+
+def _start(parts: Parts, variable: Variable) -> Expr | None:
+    """What a variable is when the inner loop starts, if it is a constant or what that does not change."""
+    writes = [stmt for stmt in parts.before if variable in targets(stmt)]
+    match writes:
+        case [*_, Assign(_, Const() as value)]:
+            return value
+        case [*_, Assign(_, Read(other) as value)] if other not in written((parts.inner,)):
+            return value
+        case _:
+            return None
+
+
+def _is_stepped(loop: DoWhile, variable: Variable) -> bool:
+    """True if a loop adds a constant to a variable, which takes no more than one operation each time."""
+    return (
+        find_counter(loop.body, Read(variable), {variable: Const(0, variable.bits)}, frozenset()) is not None
+    )
+
+
+def _assigning(body: Body, variables: Container[Variable]) -> Body:
+    return tuple(stmt for stmt in body if isinstance(stmt, Assign) and stmt.variable in variables)
