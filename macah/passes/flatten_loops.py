@@ -78,16 +78,18 @@ class Flattener:
     """Flattens loops of a kernel.
 
     `free` are statements at the start and the end of flat loops that look ahead, `over` says of the last loop
-    that was told ahead when it ends that it does: where loops take turns, these may run in all turns.
+    that was told ahead when it ends that it does: where loops take turns, these may run in all turns. A loop
+    that is to be `left` stays in the flat loop around it.
     """
 
-    def __init__(self, kernel: ir.Kernel, predicates: Predicates) -> None:
+    def __init__(self, kernel: ir.Kernel, predicates: Predicates, left: DoWhile | None = None) -> None:
         captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
         invariant = (captured - written(kernel.body)) | predicates.unspecified
         tests = EarlyTests(Ahead(predicates, invariant, arrays_written(kernel.body)))
         self.builder = Builder(predicates, captured, invariant, tests.certain)
-        self.early_tests = tests if enabled(kernel, "run_ahead") else None
-        self.counts_ahead = enabled(kernel, "count_ahead")
+        self.left = left
+        self.early_tests = tests if enabled(kernel, "run_ahead") and not left else None
+        self.counts_ahead = enabled(kernel, "count_ahead") and not left
         self.free: list[tuple[Body, Body]] = []
         self.over: Variable | None = None
         self.predicates = predicates
@@ -99,7 +101,11 @@ class Flattener:
         kernel is the one loop that is never entered again.
         """
         loop = replace(loop, body=unwrapped(loop.body))
-        inside = [place for place, stmt in enumerate(loop.body) if isinstance(stmt, DoWhile)]
+        inside = [
+            place
+            for place, stmt in enumerate(loop.body)
+            if isinstance(stmt, DoWhile) and stmt is not self.left
+        ]
         if not inside:
             return self.innermost(loop, after, facts, starts)
         assert len(inside) == 1, "loops in sequence are fused before"

@@ -18,26 +18,28 @@ iterations, at most one ends within the next m - 1. So these run in one loop, wh
 
 where x' is what x was m - 1 iterations before, in the same row. So m iterations may pass from one choice to
 the next. There are as many rows between `trips` and `row` as that needs (`row_code`). Sums that start anew in
-each row are differences of sums that do not (`counters.split_sum`).
+each row are differences of sums that do not (`counters.split_sum`). More loops around the inner one are made
+one before, so that a row is what an iteration of that does.
 
 A kernel says (`Kernel.row`) how long its rows are to be at least; the first row may be as short as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Variable
 from macah.passes.ahead import Ahead, Parts, constants, parts_of
 from macah.passes.counters import Starts, Sum, find_counter, split_sum
+from macah.passes.flatten_loops import Flattener
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
 from macah.passes.merge import guarded
 from macah.passes.nest import unwrapped
 from macah.passes.predicate import Predicates, either, negate
 from macah.passes.row_code import Counted, Rows, paced
-from macah.passes.row_trips import comes_to_an_end, find_steps, step_of, trips
+from macah.passes.row_trips import Around, comes_to_an_end, find_steps, step_of, trips
 from macah.walk import arrays_written, read, targets, written
 
 
@@ -49,7 +51,7 @@ def pace_rows(kernel: ir.Kernel) -> ir.Kernel:
     predicates = Predicates(kernel)
     invariant = (captured - written(kernel.body)) | predicates.unspecified
     ahead = Ahead(predicates, invariant, arrays_written(kernel.body))
-    return replace(kernel, body=_Pacer(ahead, kernel.row).body(kernel.body, live_at_end(kernel)))
+    return replace(kernel, body=_Pacer(kernel, ahead).body(kernel.body, live_at_end(kernel)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,43 +74,51 @@ class _Nest:
 
 
 class _Pacer:
-    def __init__(self, ahead: Ahead, length: int) -> None:
+    def __init__(self, kernel: ir.Kernel, ahead: Ahead) -> None:
+        self.kernel = kernel
         self.ahead = ahead
         self.predicates = ahead.predicates
-        self.length = length
+        self.length = kernel.row
 
     def body(self, body: Body, after: Live) -> Body:
-        """A body after which some variables are live."""
+        """A kernel's body after which some variables are live."""
         body = unwrapped(body)
         for place, stmt in enumerate(body):
             if isinstance(stmt, DoWhile):
                 live = live_before(body[place + 1 :], after)
-                return (*body[:place], *self.loop(stmt, live, constants(body[:place])), *body[place + 1 :])
+                made = self.loop(stmt, live, constants(body[:place]))
+                return body if made is None else (*body[:place], *made, *body[place + 1 :])
         return body
 
-    def loop(self, loop: DoWhile, after: Live, starts: Starts) -> Body:
-        """What a loop becomes: some statements and a loop."""
-        loop = replace(loop, body=unwrapped(loop.body))
+    def loop(self, loop: DoWhile, after: Live, starts: Starts) -> Body | None:
+        """What a loop becomes: some statements and a loop; None if it stays as it is."""
+        around = list(_around(loop, starts))
+        if not around:
+            return None
+        inner = around[-1].parts.inner
+        steps = find_steps(inner)
+        if steps is None or not comes_to_an_end(steps, inner, around) or _is_constant(around[-1]):
+            return None
+        state: Body = ()
+        if len(around) > 1:  # what they do together is a row
+            state, loop = self.flattened(loop, inner, after)
+            starts = {**starts, **constants(state)}
         parts = parts_of(loop.body)
-        if parts is None:
-            return (loop,)
-        inside = parts_of(unwrapped(parts.inner.body))
-        if inside is not None:
-            return (replace(loop, body=self.body(loop.body, live_at_body_end(loop, after))),)
-        nest = self.nest(loop, parts, after, starts)
-        return (loop,) if nest is None else self.paced(nest, starts)
+        nest = parts and self.nest(loop, parts, after, starts)
+        return (*state, *self.paced(nest, starts)) if nest else None
+
+    def flattened(self, loop: DoWhile, inner: DoWhile, after: Live) -> tuple[Body, DoWhile]:
+        """The loops around an inner one as one loop, and the state for it."""
+        flattener = Flattener(self.kernel, self.predicates, inner)
+        flat = flattener.flatten(loop, after, frozenset(), {})
+        return flat.state, flat.loop
 
     # --- What is known of rows ahead
 
     def nest(self, loop: DoWhile, parts: Parts, after: Live, starts: Starts) -> _Nest | None:
         """The nest of a loop, if it is known when a row starts how long it is."""
-        steps = find_steps(parts.inner)
-        if steps is None or not comes_to_an_end(steps, parts, loop, starts):
-            return None
-        counter = find_counter(parts.inner.body, parts.inner.condition, constants(parts.before), frozenset())
-        if counter is not None and counter.trips is not None:
-            return None  # equally often each time, which `counters` does better
-        plain = parts.inner
+        plain, steps = parts.inner, find_steps(parts.inner)
+        assert steps is not None
         parts = self.ahead.with_named_guard(self.ahead.with_named_starts(parts))
         start = _start(parts, steps.variable)
         count = start and trips(steps, plain, start, parts.inner.guard)
@@ -147,16 +157,20 @@ class _Pacer:
         after: Body = parts.after if nest.rows.more else (*parts.after, nest.goes_on)
         here = tuple(s.body[0] for s in sums)
         runs = self.predicates.variable("run", parts.inner.where)
+        # The inner loop's body does not run in all iterations of a row, and rows for nothing come first.
+        ends = live_at_body_end(nest.outer, nest.after) - {more}
+        begins = ends if made.waits else frozenset()
+        kept = live_in_loop(parts.inner, nest.finish) | nest.finish | begins
         totals = {v for s in sums for v in written(s.state)}
         code: Body = (
             *made.start,
             *here,
-            *self.guarded(before, made.first, live_in_loop(parts.inner, nest.finish)),
+            *self.guarded(before, made.first, kept),
             Assign(runs, Apply("ult", (Read(index.variable), Read(nest.rows.trips)))),
-            *self.guarded(body, Read(runs), nest.finish | totals),
+            *self.guarded(body, Read(runs), nest.finish | begins | totals),
             *here,
             Assign(left, made.last, where),
-            *self.guarded(after, Read(left), live_at_body_end(nest.outer, nest.after) - {more}),
+            *self.guarded(after, Read(left), kept | ends),
             *(stmt for s in sums for stmt in s.last),
             *made.end,
         )
@@ -192,13 +206,31 @@ class _Pacer:
         return body, found
 
 
+def _around(loop: DoWhile, starts: Starts) -> Iterator[Around]:
+    """The loops around an innermost one, from the outermost on."""
+    loop = replace(loop, body=unwrapped(loop.body))
+    parts = parts_of(loop.body)
+    if parts is not None:
+        yield Around(loop, parts, starts)
+        yield from _around(parts.inner, constants(parts.before))
+
+
+def _is_constant(around: Around) -> bool:
+    """True if the inner loop runs equally often each time, which `counters` does better."""
+    inner = around.parts.inner
+    counter = find_counter(inner.body, inner.condition, constants(around.parts.before), frozenset())
+    return counter is not None and counter.trips is not None
+
+
 def _start(parts: Parts, variable: Variable) -> Expr | None:
-    """What a variable is when the inner loop starts, if it is a constant or what that does not change."""
-    writes = [stmt for stmt in parts.before if variable in targets(stmt)]
-    match writes:
-        case [*_, Assign(_, Const() as value)]:
+    """What a variable is when the inner loop starts, if it is a constant or what that does not change.
+
+    It is given that value once, before that loop.
+    """
+    match [stmt for stmt in parts.before if variable in targets(stmt)]:
+        case [Assign(_, Const() as value)]:
             return value
-        case [*_, Assign(_, Read(other) as value)] if other not in written((parts.inner,)):
+        case [Assign(_, Read(other) as value)] if other not in written((parts.inner,)):
             return value
         case _:
             return None

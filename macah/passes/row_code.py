@@ -63,7 +63,8 @@ class Counted:
 class Paced:
     """`state` is assigned before the loop, `start` and `end` are code of its body.
 
-    In between, `first` and `last` say whether this is the first or last iteration of a row.
+    In between, `first` and `last` say whether this is the first or last iteration of a row. Rows for nothing
+    come before if it `waits`.
     """
 
     state: Body
@@ -71,6 +72,7 @@ class Paced:
     end: Body
     first: Expr
     last: Expr
+    waits: bool
 
 
 def paced(rows: Rows, counted: list[Counted], length: int, starts: Starts, predicates: Predicates) -> Paced:
@@ -142,7 +144,7 @@ class _Maker:
         )
         end = (*step, *self.state.steps(), Assign(self.first, Read(self.ends[0])), *shift(self.ends))
         first, last = (both(Read(v), begun) for v in (self.first, self.ends[0]))
-        return Paced(self.state.assigns(), start, end, first, last)
+        return Paced(self.state.assigns(), start, end, first, last, not known)
 
     def based(self) -> Iterable[tuple[Counted, Variable]]:
         return zip(self.counted, self.bases, strict=True)

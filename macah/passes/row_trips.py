@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from macah.ir import Apply, Body, Const, DoWhile, Expr, Read, Variable
 from macah.passes.ahead import Parts
 from macah.passes.counters import Counter, Starts, find_counter
+from macah.trips import conjuncts
 from macah.walk import is_constant, replace_reads, targets, variables_in, written
 
 MINUS_ONE = (1 << 32) - 1
@@ -55,7 +57,7 @@ def trips(steps: Steps, inner: DoWhile, start: Expr, entered: Expr) -> Expr | No
     count: Expr = Apply("sub", ends)
     if steps.included:
         count = Apply("add", (count, Const(1)))
-    if inner.guard == inner.condition:
+    if inner.condition in conjuncts(inner.guard):
         return Apply("select", (entered, count, Const(0)))
     # The first iteration is not tested: the counter must not wrap around in it.
     if not is_constant(inner.guard, 1) or not isinstance(start, Const):
@@ -69,25 +71,41 @@ def trips(steps: Steps, inner: DoWhile, start: Expr, entered: Expr) -> Expr | No
     return Apply("select", (again, count, Const(1)))
 
 
-def comes_to_an_end(steps: Steps, parts: Parts, outer: DoWhile, starts: Starts) -> bool:
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A loop around another one, with its parts; `starts` are constants before it."""
+
+    loop: DoWhile
+    parts: Parts
+    starts: Starts
+
+
+def comes_to_an_end(steps: Steps, inner: DoWhile, around: Iterable[Around]) -> bool:
     """True if the bound is not the last number that there is, should it be included.
 
-    That is certain for a constant, and for what the outer loop steps and compares. `starts` are constants
-    before the outer loop.
+    That is certain for a constant, and for what a loop around steps and compares.
     """
     if not steps.included:
         return True
-    last = last_number(parts.inner, steps)
+    last = last_number(inner, steps)
     match steps.bound:
         case Const(value):
             return value != last
-        case Read(variable) if not any(variable in targets(stmt) for stmt in parts.before):
-            counter = find_counter(outer.body, outer.condition, starts, frozenset())
-            if counter is not None and counter.variable is variable and counter.trips is not None:
-                return not _meets(counter, counter.trips, last)
-            return outer.guard == outer.condition and _is_below(outer, variable, parts.inner, steps.step)
+        case Read(variable):
+            return any(_is_another(variable, last, outer, inner, steps.step) for outer in around)
         case _:
             return False
+
+
+def _is_another(variable: Variable, last: int, around: Around, inner: DoWhile, step: int) -> bool:
+    """True if a loop counts with a variable, and certainly not to a number inside of it."""
+    outer = around.loop
+    if any(variable in targets(stmt) for stmt in around.parts.before):
+        return False
+    counter = find_counter(outer.body, outer.condition, around.starts, frozenset())
+    if counter is not None and counter.variable is variable and counter.trips is not None:
+        return not _meets(counter, counter.trips, last)
+    return outer.guard == outer.condition and _is_below(outer, variable, inner, step)
 
 
 def last_number(inner: DoWhile, steps: Steps) -> int:

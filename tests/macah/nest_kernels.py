@@ -22,6 +22,7 @@ class _Maker:
         self.n, self.guard = Variable("n"), Variable("guard")
         self.table, self.data = Array("table", (SIZE,)), Array("data", (SIZE,))
         self.base = self.random.choice(EDGES)
+        self.deep = self.random.random() < 0.3
 
     def pick(self, *some: Expr) -> Expr:
         return self.random.choice(some)
@@ -46,6 +47,7 @@ class _Maker:
             op("add", base, Load(self.table, (op("and", op("add", i, 1), SIZE - 1),))),
             op("add", base, self.n),
             op("add", base, self.small()),
+            op("add", base, self.h) if self.deep else i,
         )
         if self.random.random() < 0.05:
             found = Load(self.data, (op("and", i, SIZE - 1),))
@@ -101,9 +103,12 @@ class _Maker:
         if self.random.random() < 0.5:
             tail = (*tail, send(self.scalars[2]))
         first = self.pick(Const(self.base), Const(self.base), op("add", self.base, self.n))
+        if self.deep and self.random.random() < 0.5:
+            first = op("add", self.base, self.h)
         far = op("add", self.base, self.random.randint(-2, 9) % (1 << 32))
         nest = self.loop(self.i, first, self.pick(far, op("add", self.base, self.n)), (*head, *inner, *tail))
-        if self.random.random() < 0.2:
+        if self.deep:
+            nest = (*self.some(1), *nest, *self.some(1))
             nest = (
                 let(self.h, 0),
                 ir.While((), op("slt", self.h, 3), (*nest, let(self.h, op("add", self.h, 1)))),
