@@ -17,6 +17,7 @@ PROGRAM = """#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 int stream from, to, pairs;
+enum { LONG = 120000 }; /* microseconds; shorter sleeps count as computing */
 int work(int n, int seed)
 {
   int a[8] = {0}, total = 0;
@@ -34,13 +35,13 @@ void *serve(void *count)
 {
   for (int i = 0; i < 20; i++) {
     int x;
-    usleep(1000);
+    if (i % 10 == 0) usleep(LONG);
     x <? to;
     *(int *)count += x;
   }
   for (int i = 0; i < 10; i++) {
     pairs <! i;
-    usleep(2000);
+    if (i % 5 == 0) usleep(LONG);
     pairs <! -i;
   }
   return count;
