@@ -26,7 +26,6 @@ from .simulator import (
     find_tool,
     run_compiler,
     run_tool,
-    settle,
 )
 from .wave import Wave
 
@@ -49,11 +48,7 @@ def build_icarus(
     with ThreadPoolExecutor() as pool:
         shared = pool.submit(_compile_module, module, compiler)
         bases = [directory / f"kernel{k}" for k in range(len(groups))]
-        designs = [
-            pool.submit(_compile_design, *each) for each in zip(groups, bases, waves, watches, strict=True)
-        ]
-        settle([shared, *designs])
-        compiled = tuple([design.result() for design in designs])
+        compiled = tuple(pool.map(_compile_design, groups, bases, waves, watches))
         shared.result()
     with zipfile.ZipFile(control, "w") as archive:
         archive.write(_CONTROL, "macah_control.py")

@@ -9,11 +9,9 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 RUNTIME = Path(__file__).resolve().parent / "runtime"
 DATA_PLANE = tuple(
@@ -82,9 +80,3 @@ def run_compiler(compiler: Sequence[str], arguments: Sequence[str], what: str) -
         run_tool([*compiler, *arguments], what)
     except FileNotFoundError:
         raise SimulatorMissing(f"the C compiler '{shlex.join(compiler)}' was not found") from None
-
-
-def settle(work: Sequence[Future[Any]]) -> None:
-    """Waits for work in other threads; in slices, as a signal just before a wait is noticed only after it."""
-    while wait(work, timeout=0.2).not_done:
-        pass
