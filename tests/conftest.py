@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,19 @@ os.environ["MACAH_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "m
 os.environ["MACAH_TIME"] = "lockstep"
 # Tests run beside each other already.
 os.environ["MACAH_JOBS"] = "1"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before slow tests are left out: cases after as many as `quick` says are slow ones."""
+    seen: Counter[object] = Counter()
+    for item in items:
+        quick = item.get_closest_marker("quick")
+        if quick is not None:
+            test = item.nodeid.split("[")[0]
+            seen[test] += 1
+            if seen[test] > quick.args[0]:
+                item.add_marker("slow")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

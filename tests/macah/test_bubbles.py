@@ -85,6 +85,7 @@ class Input:
         return graph_interpreter.run_dfg(dfg, live_ins, words, memories, 20_000, late)
 
 
+@pytest.mark.quick(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_kernel_does_the_same_whenever_elements_come(seed: int) -> None:
     kernel, given = with_receives(seed), Input(seed)
@@ -105,6 +106,7 @@ def test_a_kernel_does_the_same_whenever_elements_come(seed: int) -> None:
                 assert run.memories[m] == expected[1][memory.name]
 
 
+@pytest.mark.quick(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_an_element_may_depend_on_all_that_was_sent_before(
     seed: int, monkeypatch: pytest.MonkeyPatch

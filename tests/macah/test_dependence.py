@@ -95,6 +95,7 @@ def test_no_claim_exceeds_what_happens(first):
     assert right > 0.4 * total
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_any_order_that_the_graph_allows_gives_the_same(first):
     for seed in range(first, first + 20):

@@ -75,6 +75,7 @@ def agrees(dfg: DFG, run, scalars, arrays, seed: int) -> None:
     assert [run.scalars[name] for name in dfg.live_outs] == made.live_outs, seed
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_nests_with_affine_subscripts(first: int) -> None:
     for seed in range(first, first + 20):

@@ -160,6 +160,7 @@ class _Sequences:
         return tuple(stmt for _ in range(4) for stmt in (*self.loop(), *self.between()))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", range(0, 300, 100))
 def test_random_sequences_mean_the_same(first: int) -> None:
     joined = 0

@@ -187,6 +187,7 @@ class Nest:
         return ir.Kernel("k", kernel.captured, kernel.streams, (*start, *kernel.body))
 
 
+@pytest.mark.quick(75)
 @pytest.mark.parametrize("seed", range(150))
 def test_random_nests_of_conditions(seed):
     kernel = Nest(seed).kernel()

@@ -41,6 +41,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("random")
 
 
+@pytest.mark.quick(20)
 @pytest.mark.parametrize("seed", range(40))
 def test_all_stages_agree(seed: int, directory: Path) -> None:
     assert fails(program(seed), directory) is None
@@ -87,6 +88,7 @@ def test_the_rewriting_to_plain_c_leaves_no_macah() -> None:
     assert not any(sign in text for sign in (" <! ", " <? ", " :: ", "[^", "kernel {"))
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_nests_agree(seed: int, directory: Path) -> None:
     assert fails(nests(seed), directory, without=frozenset({"shorten"})) is None

@@ -46,6 +46,7 @@ def with_rare_branches(seed: int) -> ir.Kernel:
     return replace(kernel, rare=tuple(RareBranch(p, chance.randint(1, 5), 0.1, 1, 1, 1.0) for p in chosen))
 
 
+@pytest.mark.quick(15)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_kernel_does_the_same_in_turns(seed: int) -> None:
     bubbles = seed % 2 == 1

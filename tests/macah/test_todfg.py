@@ -34,6 +34,7 @@ def ops(dfg):
     return [node.op for node in dfg.nodes]
 
 
+@pytest.mark.quick(40)
 @pytest.mark.parametrize("seed", range(150))
 def test_random_flat_kernels_run_alike(seed):
     maker = Maker(seed, flat=True)
@@ -240,6 +241,7 @@ def test_a_sum_of_many_has_a_recurrence_of_one_addition():
     assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
 
 
+@pytest.mark.quick(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_kernels_run_alike_as_graphs(seed):
     maker = Maker(seed, wide=seed % 5 == 0, divisions=seed % 4 == 0)

@@ -53,7 +53,7 @@ def test_kernels_that_wait_for_each_other_are_shown(mode: str, tmp_path: Path) -
     assert done.stderr.count("macah: deadlock") == 1
 
 
-@pytest.mark.parametrize("mode", ["c", pytest.param("dataflow", marks=pytest.mark.slow), "mapped"])
+@pytest.mark.parametrize("mode", ["c", *(pytest.param(m, marks=pytest.mark.slow) for m in MODES if m != "c")])
 def test_who_can_still_serve_is_no_deadlock(mode: str, tmp_path: Path) -> None:
     """Kernel `two` waits for kernel `one`, which waits for a thread that does something else."""
     chain = "static void *chain(void *unused) { first(); return unused; }\nint main(int n, char **v)"
