@@ -51,6 +51,7 @@ _COSIM_SOURCES = tuple(
     for name in (
         "arena.c",
         "launch.c",
+        "converse.c",
         "overlap.c",
         "lockstep.c",
         "rest.c",

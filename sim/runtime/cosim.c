@@ -9,7 +9,6 @@
 
 #include "trace.h"
 
-
 /* The simulators of a hardware, and what has been counted for a kernel. */
 struct pool {
   struct macah_simulator *idle;
@@ -44,7 +43,7 @@ __attribute__((constructor)) static void prepare_statistics(void) {
 /* After fork(), the simulators are the parent's. */
 static void forget_simulators(void) {
   for (unsigned k = 0; pools && k < macah_kernel_count; k++) {
-    for (struct macah_simulator *s = pools[k].idle; s; s = s->next) close(s->socket);
+    for (struct macah_simulator *s = pools[k].idle; s; s = s->next) close(s->socket), close(s->process);
     pools[k] = (struct pool){0};
   }
   macah_arena->simulators = 0;
@@ -194,37 +193,6 @@ static void take_results(const struct macah_kernel *kernel, struct macah_executi
     if (kernel->memory[m].captured_out) memcpy(memories[m], words, 4 * (size_t)kernel->memory[m].words);
 }
 
-enum { START = 60 };
-
-/* Whether a simulator has not begun to run for so many seconds since `since`. */
-static int is_late(const struct macah_simulator *simulator, time_t since) {
-  const char *wanted = getenv("MACAH_START_SECONDS");
-  long limit = wanted && atoi(wanted) > 0 ? atoi(wanted) : START;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return !macah_load(&simulator->execution->attached) && now.tv_sec - since > limit;
-}
-
-/* Sends the request and waits for the answer; 0 if the simulator is gone, or never came. */
-static int converse(const struct macah_simulator *simulator, struct macah_answer *answer) {
-  int socket = simulator->socket;
-  struct timespec begun;
-  clock_gettime(CLOCK_MONOTONIC, &begun);
-  while (send(socket, "r", 1, MSG_NOSIGNAL) < 0)
-    if (errno != EINTR) return 0;
-  char *next = (char *)answer, *end = next + sizeof *answer;
-  while (next < end) {
-    int ready = poll(&(struct pollfd){.fd = socket, .events = POLLIN}, 1, MACAH_LOOK / 1000000);
-    if (ready == 0) macah_look_for_deadlock();
-    if (ready == 0 && is_late(simulator, begun.tv_sec)) return 0;
-    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-    ssize_t got = recv(socket, next, (size_t)(end - next), 0);
-    if (got == 0 || (got < 0 && errno != EINTR)) return 0;
-    if (got > 0) next += got;
-  }
-  return 1;
-}
-
 static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
   const char *text = assertion < kernel->assertion_count ? kernel->assertions[assertion] : "an assertion failed";
   fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
@@ -246,6 +214,14 @@ __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel,
   abort();
 }
 
+__attribute__((noreturn)) static void end_without_answer(const struct macah_simulator *simulator,
+                                                         const struct macah_kernel *kernel) {
+  macah_end_time();
+  if (simulator->execution->given_up) give_up(kernel, simulator->execution);
+  int started = (int)macah_load(&simulator->execution->attached);
+  macah_simulator_failed(simulator, kernel, started ? "ended unexpectedly" : "did not start");
+}
+
 /* The directory that waveforms are written to, or null. */
 static const char *wave_folder(void) {
   static const char name[] = "MACAH_WAVE=";
@@ -263,9 +239,8 @@ __attribute__((destructor)) static void complete_waves(void) {
   if (!folder || !pools || pthread_mutex_trylock(&lock)) return;
   for (unsigned k = 0; k < macah_kernel_count; k++) {
     for (struct macah_simulator *s = pools[k].idle; s; s = s->next, ended++) {
-      int process = (int)syscall(SYS_pidfd_open, s->execution->process, 0);
       shutdown(s->socket, SHUT_WR);
-      if (process >= 0) poll(&(struct pollfd){.fd = process, .events = POLLIN}, 1, WAVE_ENDS);
+      if (s->process >= 0) poll(&(struct pollfd){.fd = s->process, .events = POLLIN}, 1, WAVE_ENDS);
     }
   }
   if (ended && macah_no_room(folder)) {
@@ -289,12 +264,10 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
   struct macah_answer answer;
   macah_me.entered = &entered;
   macah_begin_wait(MACAH_FOR_KERNEL, NULL, (struct macah_place){0});
-  int answered = converse(simulator, &answer);
+  int answered = macah_converse(simulator, &answer);
   macah_end_wait();
+  if (!answered) end_without_answer(simulator, kernel);
   macah_leave_time();
-  if (!answered && execution->given_up) give_up(kernel, execution);
-  int started = (int)macah_load(&execution->attached);
-  if (!answered) macah_simulator_failed(simulator, kernel, started ? "ended unexpectedly" : "did not start");
   if (answer.failed) fail(kernel, answer.assertion);
   take_results(kernel, simulator->execution, live_out, memories);
   give_back(k, simulator);

@@ -76,13 +76,13 @@ struct macah_answer {
   uint32_t failed, assertion;
 };
 
-/* A simulator: its end of the socket and its log. */
+/* A simulator: the host's end of its socket, its log, and a descriptor that tells its end, or -1. */
 struct macah_simulator {
   struct macah_simulator *next;
   struct macah_execution *execution;
   const struct macah_kernel *holds; /* whose configuration it has, or null */
   size_t execution_size;
-  int socket, log;
+  int socket, log, process;
   uint64_t profile[]; /* by kernel */
 };
 
@@ -101,6 +101,8 @@ void macah_start_time(void);
 void macah_enter_time(void);
 void macah_leave_time(void);
 void macah_forget_time(void);
+/* A simulator has died: as cycles never end any more, nobody waits for that, so that the program can end. */
+void macah_end_time(void);
 /* Whether all executions have arrived at their next cycle; and wakes the referee, which looks at all that waits. */
 int macah_all_are_here(void);
 void macah_call_referee(void);
@@ -120,6 +122,8 @@ int macah_give_up_turns(void);
 
 /* launch.c: starts a simulator of a kernel. Errors end the program. */
 void macah_launch(struct macah_simulator *, const struct macah_kernel *);
+/* converse.c: sends the request and waits for the answer; 0 if the simulator is gone, or never came. */
+int macah_converse(const struct macah_simulator *, struct macah_answer *);
 /* Says what happened with the end of the simulator's log, and exits with status 1. */
 void macah_simulator_failed(const struct macah_simulator *, const struct macah_kernel *, const char *what)
     __attribute__((noreturn));

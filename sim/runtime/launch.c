@@ -121,6 +121,8 @@ void macah_launch(struct macah_simulator *simulator, const struct macah_kernel *
   const int files[] = {null,   simulator->log, simulator->log, sockets[1],
                        macah_arena_fd, design, module_fd,      control_fd};
   start(files, sizeof files / sizeof *files, environment, &simulator->execution->process);
+  simulator->process = (int)syscall(SYS_pidfd_open, simulator->execution->process, 0);
+  if (simulator->process < 0 && errno == ESRCH) shutdown(simulator->socket, SHUT_RDWR);
   free(environment);
   close(sockets[1]);
   close(design);
@@ -139,8 +141,7 @@ void macah_simulator_failed(const struct macah_simulator *simulator, const struc
   off_t from = size > 2000 ? size - 2000 : 0;
   ssize_t length = pread(simulator->log, text, sizeof text - 1, from);
   text[length > 0 ? length : 0] = 0;
-  fprintf(stderr, "macah: the simulator of kernel '%s' %s%s\n%s", kernel->name, what, length > 0 ? "; its last words:" : "",
-          text);
-  if (length > 0 && text[length - 1] != '\n') fputc('\n', stderr);
+  const char *more = length > 0 ? "; its last words:" : "", *end = length > 0 && text[length - 1] != '\n' ? "\n" : "";
+  dprintf(2, "macah: the simulator of kernel '%s' %s%s\n%s%s", kernel->name, what, more, text, end);
   exit(1);
 }

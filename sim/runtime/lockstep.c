@@ -14,7 +14,6 @@
 
 enum { YIELDS = 50, PAUSE = 20000, SLOW = 1000000, NEVER = 10 };
 
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 uint32_t macah_host_computes;
@@ -33,7 +32,11 @@ static int time_is_wanted(void) {
   return wanted;
 }
 
-int macah_all_are_here(void) { return macah_load(&the_clock()->arrived) == macah_load(&the_clock()->active); }
+static uint32_t time_is_over;
+
+int macah_all_are_here(void) {
+  return macah_load(&time_is_over) || macah_load(&the_clock()->arrived) == macah_load(&the_clock()->active);
+}
 
 void macah_call_referee(void) { macah_step(&calls, 1); }
 
@@ -77,7 +80,7 @@ static int go_on(struct macah_clock *c) {
   if (!have_looked && macah_let_look()) return have_looked = 1;
   int again = have_looked;
   have_looked = 0;
-  if (!macah_load(&c->active)) return again;
+  if (!macah_load(&c->active) || macah_load(&time_is_over)) return again;
   if (macah_load(&macah_host_computes) || !time_is_wanted()) return 0;
   begin_cycle(c);
   return 1;
@@ -129,6 +132,11 @@ void macah_leave_time(void) {
   macah_add(&the_clock()->active, (uint32_t)-1);
   macah_step(&the_clock()->arrived, 0);
   macah_order->resume();
+}
+
+void macah_end_time(void) {
+  macah_store(&time_is_over, 1);
+  macah_call_referee();
 }
 
 void macah_forget_time(void) {

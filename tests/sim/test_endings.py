@@ -75,6 +75,19 @@ def state(process: int) -> str:
         return "Z"
 
 
+def ticks(process: int) -> int:
+    """The processor time that the process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def rests(process: int) -> bool:
+    """Whether it does nothing for half a second."""
+    before = ticks(process)
+    time.sleep(0.5)
+    return state(process) == "S" and ticks(process) - before <= 1
+
+
 @contextlib.contextmanager
 def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """The running program and its simulator, whose kernel has been entered."""
@@ -139,17 +152,8 @@ def test_a_kernel_that_sends_to_a_closed_stream_ends_the_program(tmp_path: Path)
 
 
 def test_a_stalled_kernel_takes_no_processor_time(stuck: Path) -> None:
-    def ticks(process: int) -> int:
-        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
-
-    def rests() -> bool:
-        before = ticks(simulator)
-        time.sleep(0.5)
-        return state(simulator) == "S" and ticks(simulator) - before <= 1
-
     with started(stuck) as (host, simulator):
-        wait_until(rests)
+        wait_until(lambda: rests(simulator))
         host.kill()
 
 
