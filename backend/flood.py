@@ -40,7 +40,6 @@ class Flood:
     result: cython.int[::1]
     source: cython.int[::1]
     target: cython.int[::1]
-    distance: cython.int[::1]
     position: cython.int[::1]
     output: cython.int[::1]
     kind: cython.int[::1]
@@ -75,7 +74,7 @@ class Flood:
         self.interval, self.units, self.resources = board.interval, t.units, t.resources
         self.ports = t.ports
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
-        self.source, self.target, self.distance = problem.source, problem.target, problem.distance
+        self.source, self.target = problem.source, problem.target
         self.position, self.output = problem.position, problem.output
         self.flow = flow
         self.work = 0

@@ -87,7 +87,6 @@ class Paths:
         self.out_at, self.outs = problem.out_at, problem.outs
         self.delay, self.is_operand, self.basin, self.gap = t.delay, t.operand, t.basin, t.gap
         self.spring, self.far, self.plane = t.spring, t.far, problem.plane
-        self.spring, self.far = t.spring, t.far
         self.unit_operands = t.unit_operands
         self.sources_at, self.sources = t.sources_at, t.sources
         self.unit, self.start = board.unit, board.start

@@ -13,7 +13,7 @@ from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Read, Stmt, Variable
 from macah.passes.pipeline import optimize
 from macah.run import run_kernel
-from macah.walk import bodies, map_bodies, statements
+from macah.walk import bodies, has_loop, map_bodies
 
 _COUNTER = "iterations of the kernel"
 
@@ -53,7 +53,7 @@ def counting(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with a result more: how often the bodies of its innermost loops are executed."""
     counter = Variable(_COUNTER)
     body: Body = (Assign(counter, Const(0)), *_counted(kernel.body, counter))
-    if not any(isinstance(stmt, ir.DoWhile | ir.While) for stmt in statements(kernel.body)):
+    if not has_loop(kernel.body):
         body = (*body, _step(counter))
     capture = ir.Capture(counter, _COUNTER, "unsigned int", False, True)
     return replace(kernel, captured=(*kernel.captured, capture), body=body)
@@ -65,9 +65,7 @@ def _counted(body: Body, counter: Variable) -> Body:
 
 def _statement(stmt: Stmt, counter: Variable) -> Stmt:
     match stmt:
-        case ir.DoWhile(inner) | ir.While(_, _, inner) if not any(
-            isinstance(other, ir.DoWhile | ir.While) for part in bodies(stmt) for other in statements(part)
-        ):
+        case ir.DoWhile(inner) | ir.While(_, _, inner) if not any(has_loop(part) for part in bodies(stmt)):
             return replace(stmt, body=(_step(counter), *inner))
         case _:
             return map_bodies(stmt, lambda part: _counted(part, counter))

@@ -14,7 +14,7 @@ from arch.ops import COMPARISONS
 from backend.dfg import Place
 from macah import ir
 from macah.ir import Apply, Assign, Const, Read
-from macah.walk import bodies, statements, targets, variables_in
+from macah.walk import bodies, has_loop, statements, targets, variables_in
 
 FEW_TRIPS = 8
 """An iteration more must pay for a loop that makes so many."""
@@ -26,7 +26,11 @@ def candidates(body: ir.Body) -> tuple[Place, ...]:
     for outer in statements(body):
         if isinstance(outer, ir.While | ir.DoWhile):
             for stmt in (inner for part in bodies(outer) for inner in statements(part)):
-                if isinstance(stmt, ir.While) and stmt.where and not (_has_loops(stmt) or _counts(stmt)):
+                if (
+                    isinstance(stmt, ir.While)
+                    and stmt.where
+                    and not (any(map(has_loop, bodies(stmt))) or _counts(stmt))
+                ):
                     found[stmt.where] = None
     return tuple(found)
 
@@ -36,9 +40,8 @@ def pays(interval: int, before: int) -> bool:
     return interval * (FEW_TRIPS + 1) < before * FEW_TRIPS
 
 
-def _has_loops(loop: ir.While) -> bool:
-    inside = (stmt for part in bodies(loop) for stmt in statements(part))
-    return any(isinstance(stmt, ir.While | ir.DoWhile) for stmt in inside)
+def _is_outer(loop: ir.While) -> bool:
+    return any(has_loop(part) for part in bodies(loop))
 
 
 def _counts(loop: ir.While) -> bool:

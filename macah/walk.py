@@ -288,6 +288,16 @@ def map_exprs(body: Body, change: Callable[[Expr], Expr]) -> Body:
     return flat_map(body, lambda stmt: (map_operands(stmt, lambda expr: map_expr(expr, change)),))
 
 
+def has_loop(body: Body) -> bool:
+    """Whether there is a loop in a body, at any depth; a FOR loop is none."""
+    return any(isinstance(stmt, ir.While | ir.DoWhile) for stmt in statements(body))
+
+
+def count_loops(body: Body) -> int:
+    """How many of a body's own statements are loops."""
+    return sum(isinstance(stmt, ir.While | ir.DoWhile) for stmt in body)
+
+
 # --- What a body touches
 
 

@@ -22,6 +22,7 @@ from macah.site import Site
 from macah.walk import (
     arrays_read,
     arrays_written,
+    has_loop,
     is_constant,
     loads_in,
     map_bodies,
@@ -55,7 +56,7 @@ _MODULAR = frozenset({"add", "mul", "xor", "or", "and"})
 def accumulate(kernel: ir.Kernel) -> ir.Kernel:
     """Keep sums and the like in variables; see the module for an example."""
     stored = arrays_written(kernel.body)
-    if not stored or not _has_loop(kernel.body):
+    if not stored or not has_loop(kernel.body):
         return kernel
     located, _ = Finder(stored).body(kernel.body)
     accumulator = _Accumulator()
@@ -101,7 +102,7 @@ class _Accumulator:
     def body(self, body: Body) -> Body:
         made: list[Stmt] = []
         for stmt in body:
-            if not isinstance(stmt, DoWhile) or _has_loop(stmt.body):
+            if not isinstance(stmt, DoWhile) or has_loop(stmt.body):
                 made.append(map_bodies(stmt, self.body))
                 continue
             behind: list[Stmt] = []
@@ -111,10 +112,6 @@ class _Accumulator:
                 behind += after
             made += [stmt, *behind]
         return tuple(made)
-
-
-def _has_loop(body: Body) -> bool:
-    return any(isinstance(stmt, DoWhile) for stmt in statements(body))
 
 
 def _sums(loop: DoWhile) -> Iterator[_Sum]:

@@ -19,7 +19,7 @@ from macah import ir
 from macah.dependence import Distances
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Read, Stmt, Variable
 from macah.site import Site
-from macah.walk import is_constant, loads_in, map_bodies, operands, statements
+from macah.walk import has_loop, is_constant, loads_in, map_bodies, operands, statements
 
 SOON = 4
 """Loads in so many iterations may have to wait for a store."""
@@ -60,7 +60,7 @@ class _Completer:
     def branch(self, made: list[Stmt], stmt: If) -> list[Stmt]:
         """Statements up to a branch, and what follows for the stores in it."""
         inner = list(statements((*stmt.then, *stmt.orelse)))
-        if any(isinstance(other, DoWhile) for other in inner):
+        if has_loop((stmt,)):
             return made
         after: list[Stmt] = []
         for store in (*stmt.then, *stmt.orelse):
@@ -96,7 +96,7 @@ class _Completer:
         for place in range(len(made) - 1, -1, -1):
             stmt = made[place]
             inner = list(statements((stmt,)))
-            if any(isinstance(other, DoWhile) for other in inner):
+            if has_loop((stmt,)):
                 return None
             stores = [s.site for s in inner if isinstance(s, ir.Store) and s.array is store.array]
             if stmt is not made[-1] and any(s is None or self.meet(s, store.site) for s in stores):

@@ -33,11 +33,10 @@ from macah.optional import enabled
 from macah.passes.count_stages import Counted, CountStages
 from macah.passes.counters import Starts
 from macah.passes.independent import independent
-from macah.passes.join_loops import loops_in
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, near, step_back
 from macah.passes.loop_stages import Stage, Stages, stages_of
 from macah.passes.predicate import Predicates, either, negate, select
-from macah.walk import statements, variables_in, written
+from macah.walk import count_loops, has_loop, variables_in, written
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
@@ -65,14 +64,14 @@ class _Fuser:
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
-        if not _has_loop(body):
+        if not has_loop(body):
             return body
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
-            pieces.append(self.statement(stmt, near(stmt, live)) if _has_loop((stmt,)) else (stmt,))
+            pieces.append(self.statement(stmt, near(stmt, live)) if has_loop((stmt,)) else (stmt,))
             step_back(stmt, live)
         body = tuple([stmt for piece in reversed(pieces) for stmt in piece])
-        if loops_in(body) > 1:
+        if count_loops(body) > 1:
             body = independent(body, after, self.predicates)
             return self.sequence(body, after)
         return body
@@ -266,7 +265,3 @@ def _parts(body: Body) -> _Parts:
 
 def _if(condition: Expr, then: Body, orelse: Body, stmt: Stmt) -> Body:
     return (If(condition, then, orelse, None, stmt.where),) if then or orelse else ()
-
-
-def _has_loop(body: Body) -> bool:
-    return any(isinstance(stmt, DoWhile) for stmt in statements(body))

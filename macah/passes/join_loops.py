@@ -31,6 +31,8 @@ from macah.walk import (
     Renaming,
     arrays_read,
     arrays_written,
+    count_loops,
+    has_loop,
     loads_in,
     map_expr,
     read,
@@ -61,14 +63,14 @@ class _Joiner:
 
     def everywhere(self, body: Body, after: Live) -> Body:
         """The body with loops joined in it, and in the bodies in it."""
-        if not any(_has_loop(stmt) for stmt in body):
+        if not has_loop(body):
             return body
-        if loops_in(body) > 1:
+        if count_loops(body) > 1:
             joined = self.body(independent(body, after, self.predicates), after, {})
-            body = joined if loops_in(joined) < loops_in(body) else body
+            body = joined if count_loops(joined) < count_loops(body) else body
         live, made = set(after), list[Stmt]()
         for stmt in reversed(body):
-            made.append(self.inside(stmt, near(stmt, live)) if _has_loop(stmt) else stmt)
+            made.append(self.inside(stmt, near(stmt, live)) if has_loop((stmt,)) else stmt)
             step_back(stmt, live)
         return tuple(reversed(made))
 
@@ -145,13 +147,13 @@ class _Joiner:
     def both(self, first: DoWhile, second: DoWhile, after: Live) -> DoWhile | None:
         """A loop with both bodies; inner loops have to become one as well."""
         loop = replace(first, body=(*first.body, *second.body))
-        inner = loops_in(loop.body)
-        if any(isinstance(stmt, ir.If) and _has_loop(stmt) for stmt in loop.body):
+        inner = count_loops(loop.body)
+        if any(isinstance(stmt, ir.If) and has_loop((stmt,)) for stmt in loop.body):
             return None
         if inner == 0:
             return loop
         body = self.body(loop.body, live_at_body_end(loop, after), {})
-        left = loops_in(body)
+        left = count_loops(body)
         return replace(loop, body=body) if (inner, left) == (2, 1) else None
 
     def apart(
@@ -242,12 +244,3 @@ def _commutes(stmt: Assign, body: Body) -> bool:
 def _uses_streams(loop: DoWhile) -> bool:
     kinds = ir.Receive | ir.Send | ir.Close | ir.Ended
     return any(isinstance(stmt, kinds) for stmt in statements(loop.body))
-
-
-def loops_in(body: Body) -> int:
-    """How many of a body's own statements are loops."""
-    return sum(isinstance(stmt, DoWhile) for stmt in body)
-
-
-def _has_loop(stmt: Stmt) -> bool:
-    return any(isinstance(inner, DoWhile) for inner in statements((stmt,)))

@@ -30,11 +30,11 @@ from macah.sources import element_source, piece_name
 from macah.walk import (
     arrays_read,
     arrays_written,
+    has_loop,
     is_constant,
     map_bodies,
     map_expr,
     map_operands,
-    statements,
 )
 
 
@@ -108,7 +108,7 @@ class _Reuser:
 
     def loop(self, stmt: DoWhile, once: bool = False) -> list[Stmt]:
         """A loop, and what must stand before it."""
-        if any(isinstance(inner, DoWhile) for inner in statements(stmt.body)):
+        if has_loop(stmt.body):
             return [map_bodies(stmt, self.inside)]
         if is_constant(stmt.condition, 0):
             return [stmt]

@@ -313,8 +313,8 @@ def test_contradictions_of_a_plane_of_bits_are_refused(
         (HELD.replace("held", "words = 2\nheld"), 6, "'words' must be 1"),
         (CROSSBAR.replace("crossbar", "shared = true\ncrossbar"), 7, "'crossbar' excludes"),
         (
-            HELD + '[[layer.unit]]\nname = "b"\noperands = 2\ndoes = { alu = 1 }\n',
-            0,
+            HELD + '[[layer.unit]]\nname = "b"\noperands = 3\ndoes = { alu = 1 }\n',
+            7,
             "a tile has one unit that makes words",
         ),
         (HELD.replace("mul = 2", "try_recv = 1"), 6, "no unit can do 'try_recv'"),
@@ -327,4 +327,4 @@ def test_contradictions_of_outputs_and_memories_are_refused(
 ) -> None:
     with pytest.raises(ArchitectureError) as caught:
         load(tmp_path, text)
-    assert message in str(caught.value) and caught.value.line == line or line == 0
+    assert message in str(caught.value) and caught.value.line == line

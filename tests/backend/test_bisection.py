@@ -41,12 +41,12 @@ def test_what_cannot_be_divided_is_above_the_bound() -> None:
     assert sum("II 1, attempt" in line and "remain" in line for line in lines) == 1
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [0, 3, 6, 9])
 def test_the_prover_finds_no_mapping_either(seed: int) -> None:
     fabric = load_fabric("mesh:2x4")
     dfg = entangled(8, 3, seed)
-    if indivisible(Problem(dfg, fabric), 1):
-        assert prove(dfg, fabric, 1, 3, 20_000).status is Status.INFEASIBLE
+    assert indivisible(Problem(dfg, fabric), 1)
+    assert prove(dfg, fabric, 1, 3, 20_000).status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("arch", ["mesh:2x6", "torus:2x4", "mosaic:2x4", "satmapit:2x4", "adres:3x4"])

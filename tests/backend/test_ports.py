@@ -83,5 +83,5 @@ def test_no_mapping_is_below_the_bound(array: str, shared: bool) -> None:
         fabric = sharing_results(fabric)
     for dfg in (random_graph(3, 9, 1, 1), random_graph(5, 10, 1, 1), loads(3)):
         least = minimum_interval(dfg, fabric).mii
-        if least > 1:
-            assert prove(dfg, fabric, least - 1, 3, 1500).status is not Status.FOUND
+        assert least > 1
+        assert prove(dfg, fabric, least - 1, 3, 1500).status is not Status.FOUND

@@ -72,7 +72,7 @@ def test_values_share_a_static_link_over_time(tmp_path: Path) -> None:
 def test_the_checker_refuses_two_settings() -> None:
     mapping = map_kernel(fir(6), MOSAIC, MapOptions(effort=0.2))
     check_mapping(mapping)
-    taken = uses_of_settings(mapping)
+    taken, refused = uses_of_settings(mapping), 0
     for setting in taken:
         for other in MOSAIC.settings[MOSAIC.resources[setting].static or 0]:
             if other == setting:
@@ -91,6 +91,8 @@ def test_the_checker_refuses_two_settings() -> None:
                     )
                     with pytest.raises(MappingError):
                         check_mapping(replace(mapping, routes=routes))
+                    refused += 1
+    assert refused
 
 
 def test_the_exact_engine_agrees_on_settings(tmp_path: Path) -> None:

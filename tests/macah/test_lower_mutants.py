@@ -64,7 +64,6 @@ def test_a_program_with_exchanged_expressions_is_lowered_or_refused(source: Path
     chance = random.Random(source.stem)
     functions = [n for n in program.unit.ext if isinstance(n, c_ast.FuncDef)]
     places = [slot for function in functions for slot in slots(function.body)]
-    outcomes = []
     for _ in range(40):
         changed = [chance.choice(places) for _ in range(chance.randint(1, 2))]
         before = [get(slot) for slot in changed]
@@ -72,10 +71,8 @@ def test_a_program_with_exchanged_expressions_is_lowered_or_refused(source: Path
             put(slot, copy.deepcopy(get(chance.choice(places))))
         try:
             check_kernel(lower(program, chance.choice(program.kernels)))
-            outcomes.append(True)
         except MacahError as error:
+            assert error.diagnostics
             assert all(d.where is not None and d.message for d in error.diagnostics)
-            outcomes.append(False)
         for slot, value in zip(reversed(changed), reversed(before), strict=True):
             put(slot, value)
-    assert len(outcomes) == 40

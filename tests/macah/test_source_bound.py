@@ -81,6 +81,7 @@ def _bounds(source: Path) -> list[tuple[int, int]]:
         except DoesNotFit:
             continue
         found.append((source_bound(kernel, FABRIC).interval, reached))
+    assert found, "no kernel fits"
     return found
 
 

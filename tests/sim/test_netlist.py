@@ -160,7 +160,7 @@ def test_the_fabric_is_emitted_once_and_a_configuration_for_each_kernel(tmp_path
     assert macahc(*words, "bits").stdout == bits
     assert all(line in bits for line in ("// live-in x: 8", "// live-out x: 0", "// stream out: r"))
     words_of_bits = [line.split() for line in bits.splitlines() if line and not line.startswith("//")]
-    assert all(len(address) == len(word) == 8 for address, word in words_of_bits)
+    assert words_of_bits and all(len(address) == len(word) == 8 for address, word in words_of_bits)
 
 
 @pytest.mark.parametrize(
