@@ -19,7 +19,7 @@ SIMULATION_VALUED = ("--simulator", "--netlist", "--stall-cycles", "--wave", "--
 
 def add_simulation(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
-    add = parser.add_argument
+    add = parser.add_argument_group("simulation").add_argument
     add(
         "--overlap",
         type=_window,

@@ -1,4 +1,4 @@
-"""How many processes the mapper may have: `--jobs`, or `MACAH_JOBS` in the environment."""
+"""How many processes the mapper may have: what `--jobs` says, or `MACAH_JOBS` in the environment."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ import os
 USUAL, MOST = 2, 64
 
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """The option; without a number it is as many as there are cores, but few."""
-    parser.add_argument(
-        "--jobs",
-        type=_count,
-        default=os.environ.get("MACAH_JOBS", ""),
-        metavar="N",
-        help="processes for mapping, which change nothing but its time (default: the cores, up to 2)",
-    )
-
-
-def _count(text: str) -> int:
+def processes(text: str) -> int:
+    """The number in `text`; if that is empty, as many as there are cores, but few."""
     if not text:
         return min(USUAL, len(os.sched_getaffinity(0)))
     if not text.isdecimal() or not 0 < int(text) <= MOST:

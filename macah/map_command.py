@@ -67,17 +67,19 @@ class Outcome:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of `macahc map`."""
-    from .cli import Parser, add_mapping
+    from .cli_options import Parser, add_mapping
 
     parser = Parser("macahc map", usage=USAGE, description=DESCRIPTION, allow_abbrev=False)
     add = parser.add_argument
     add("graph", metavar="GRAPH")
-    add("--arch", metavar="NAME|FILE", default="grid8x8", help="the accelerator (default grid8x8)")
     add("--json", action="store_true", help="the result as one JSON object")
     add_mapping(parser)
     add("--prove", action="store_true", help="prove that no shorter interval is possible, or find one")
     add(
-        "--slack", type=_count, metavar="N", help="--prove: schedules up to N cycles longer than the shortest"
+        "--slack",
+        type=_cycles,
+        metavar="N",
+        help="--prove: schedules up to N cycles longer than the shortest",
     )
     add("-o", dest="output", metavar="MAPPING", help="write the mapping to a file")
     add("--warm", metavar="MAPPING", help="begin with the mapping of a graph that is almost this one")
@@ -88,11 +90,10 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not positive")
-    return number
+def _cycles(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number of cycles")
+    return int(text)
 
 
 def map_command(words: Sequence[str], messages: Messages) -> int:

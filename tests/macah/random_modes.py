@@ -22,7 +22,7 @@ from network_generator import Network
 from program_generator import program
 
 from macah.build import build
-from macah.cli import parse
+from macah.cli_parse import parse
 from macah.compile import Simulated, fabric_of, fronts, mapped
 from macah.dataflow import circuit
 from macah.diagnostic import MacahError

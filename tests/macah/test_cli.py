@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from macah.cli import UsageError, parse
+from macah.cli_options import UsageError
+from macah.cli_parse import parse
 
 PLAIN = """
 #include <stdio.h>

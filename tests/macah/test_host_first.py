@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from macah import host
-from macah.cli import parse
+from macah.cli_parse import parse
 from macah.compile import fronts
 from macah.host import Host
 from macah.messages import MessageOptions, Messages

@@ -16,7 +16,7 @@ from backend.foreign import GraphError, to_dfg
 from backend.formats import read_graph
 from backend.mapper import map_kernel
 from backend.mapping import MapOptions
-from macah.cli import UsageError
+from macah.cli_options import UsageError
 from macah.diagnostic import MacahError
 from macah.map_command import map_command
 from macah.messages import MessageOptions, Messages

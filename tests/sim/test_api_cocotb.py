@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from macah.cli import UsageError, parse
+from macah.cli_options import UsageError
+from macah.cli_parse import parse
 from sim import Kernel
 from sim.compiler import compile_text
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from test_profile import command, line_of
 
-from macah.cli import UsageError, parse
+from macah.cli_options import UsageError
+from macah.cli_parse import parse
 from macah.diagnostic import MacahError
 from macah.profiled import DAMAGES, check_targets
 from sim.profile_memory import ARENA_PROFILE, read_memory
