@@ -64,6 +64,16 @@ void note_cycle(int moved, const struct fruitless *found) {
 
 static int is_waiting(const struct port *p) { return !p->shown_open && !p->shown_ended; }
 
+/* For which it waits: those that a stalled design wants; else the next turn of a pipeline may want any. */
+uint64_t awaited_ports(void) {
+  uint64_t waiting = 0, wanted = 0;
+  for (unsigned i = 0; i < port_count; i++) {
+    waiting |= (uint64_t)is_waiting(&ports[i]) << i;
+    wanted |= (uint64_t)(is_waiting(&ports[i]) && ports[i].wanted) << i;
+  }
+  return design_is_stalled && wanted ? wanted : waiting;
+}
+
 static int has_changed(const struct port *p) {
   if (p->sends) return !macah_is_full(p->stream);
   return macah_load(&p->stream->closed) || !macah_is_empty(p->stream);
@@ -76,14 +86,13 @@ static int any_change(void) {
 }
 
 static void watch(int on) {
-  uint64_t bit = (uint64_t)1 << execution->number % MACAH_BELLS, waiting = 0;
+  uint64_t bit = (uint64_t)1 << execution->number % MACAH_BELLS;
   for (unsigned i = 0; i < port_count; i++) {
     uint64_t *watchers = &ports[i].stream->watchers;
     if (on && is_waiting(&ports[i])) __atomic_fetch_or(watchers, bit, __ATOMIC_SEQ_CST);
     if (!on) __atomic_fetch_and(watchers, ~bit, __ATOMIC_SEQ_CST);
-    waiting |= (uint64_t)is_waiting(&ports[i]) << i;
   }
-  macah_store(&execution->waiting, waiting);
+  macah_store(&execution->waiting, awaited_ports());
 }
 
 /* Until a stream that was not ready is, or the time is over. */

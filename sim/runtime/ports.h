@@ -82,6 +82,7 @@ extern int cycles_are_short;
 void owe(struct port *);
 void tell_all(void);
 void take_nap(void);
+uint64_t awaited_ports(void); /* a bit for each */
 
 /* ticks.c: time in lock step. Before a cycle, in which something may have moved; and before its transfers. */
 void await_tick(int moved, int asleep);

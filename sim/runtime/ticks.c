@@ -20,9 +20,7 @@ void await_tick(int moved, int asleep) {
     return;
   }
   if (asleep) {
-    uint64_t waiting = 0;
-    for (unsigned i = 0; i < port_count; i++) waiting |= (uint64_t)(!ports[i].shown_open && !ports[i].shown_ended) << i;
-    macah_store(&execution->waiting, waiting);
+    macah_store(&execution->waiting, awaited_ports());
     macah_store(&execution->asleep, ++sleeps);
   }
   uint32_t tick = macah_load(&c->ticks);
