@@ -58,7 +58,8 @@ def test_a_stream_that_a_kernel_does_not_wait_for_is_not_shown(tmp_path: Path) -
     text = HEAD.replace("x <? a; b <! x + 1;", "for (int i = 0; i < 4; i++) { x <? a; b <! x * x; }")
     text = text.replace("pstream_create(int, 2)", "pstream_create(int, 4)")
     text += "  for (int i = 0; i < 4; i++) a <! i;\n  first();\n}"
-    made = compiled(text.replace("pthread_create(&thread", "if (0) pthread_create(&thread"), tmp_path, "mapped")
+    text = text.replace("pthread_create(&thread", "if (0) pthread_create(&thread")
+    made = compiled(text, tmp_path, "mapped")
     done = subprocess.run([made], capture_output=True, text=True, timeout=30)
     assert re.search(r"to send to 'b' at .*, which is full \(3 of 3\)", done.stderr), done.stderr
     assert "to receive from" not in done.stderr
