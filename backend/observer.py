@@ -6,7 +6,7 @@ registers of their own for the values of iterations before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from arch.ops import OPS, verilog_expression
@@ -28,11 +28,21 @@ class Tap:
     text: str
 
 
-class Observer:
-    """Names and lines of the counters. `turn` changes whenever an iteration has been counted."""
+Array = tuple[str, int]
+"""An array's name, and the bits of its addresses."""
 
-    def __init__(self, dfg: DFG, shadow: Shadow, live_ins: tuple[str, ...], names: Names) -> None:
+
+class Observer:
+    """Names and lines of the counters. `turn` changes whenever an iteration has been counted.
+
+    If the shadow knows of a last iteration, a count more has iterations from there on: it is 1 at the end.
+    """
+
+    def __init__(
+        self, dfg: DFG, shadow: Shadow, live_ins: tuple[str, ...], arrays: Sequence[Array], names: Names
+    ) -> None:
         self._shadow, self._live_ins, self._first = shadow, live_ins, len(dfg.nodes)
+        self._arrays = arrays
         self._uses = list(_uses(shadow))
         self._far = max([0, *(use.distance for use in self._uses)])
         self._reach: dict[Value, int] = {}
@@ -47,8 +57,10 @@ class Observer:
             for value, reach in self._reach.items()
             for d in range(1, reach + 1)
         }
-        self.counts = tuple(names.new(f"count_{k}") for k in range(len(shadow.wanted)))
+        self._loops = tuple(names.new(f"count_{k}") for k in range(len(shadow.wanted)))
         self.turn, self._age = names.new("turn"), names.new("age")
+        self._beyond = names.new("beyond") if shadow.stop is not None else ""
+        self.counts = (*self._loops, self._beyond) if self._beyond else self._loops
 
     def lines(self, over: str, taps: Callable[[Value], Tap]) -> list[str]:
         """Declarations and the process, in which `over` says that an iteration is."""
@@ -80,10 +92,13 @@ class Observer:
             yield f"{self._names[value]} = {taps(value).text};"
         for node in self._ordered():
             operands = [self._text(operand, widths) for operand in node.operands]
-            yield f"{self._names[node.id, 0]} = {verilog_expression(node.op, 32, *operands)};"
-        for name, wanted in zip(self.counts, self._shadow.wanted, strict=True):
+            yield f"{self._names[node.id, 0]} = {self._value(node, operands)};"
+        for name, wanted in zip(self._loops, self._shadow.wanted, strict=True):
             for operand in wanted:
                 yield f"if ({self._text(operand, widths)} != 32'd0) {name} = {name} + 32'd1;"
+        if self._shadow.stop is not None:
+            known = f"{self._beyond} != 32'd0 || {self._text(self._shadow.stop, widths)} != 32'd0"
+            yield f"if ({known}) {self._beyond} = {self._beyond} + 32'd1;"
         for value, reach in self._reach.items():
             for d in range(reach, 0, -1):
                 before = self._before[value, d - 1] if d > 1 else self._names[value]
@@ -93,6 +108,12 @@ class Observer:
             most, one = literal(self._far, bits), literal(1, bits)
             yield f"if ({self._age} != {most}) {self._age} = {self._age} + {one};"
         yield f"{self.turn} = !{self.turn};"
+
+    def _value(self, node: Node, operands: list[str]) -> str:
+        if node.memory is None:
+            return verilog_expression(node.op, 32, *operands)
+        name, bits = self._arrays[node.memory]
+        return f"{name}[{bits}'d{(1 << bits) - 1} & {operands[0]}]"
 
     def _text(self, operand: Operand, widths: dict[Value, int]) -> str:
         """An operand as a word."""
@@ -124,13 +145,14 @@ class Observer:
             done[node.id] = node
 
         for node in self._shadow.nodes:
-            assert OPS[node.op].pure and OPS[node.op].outputs == 1, node
+            assert (OPS[node.op].pure or node.memory is not None) and OPS[node.op].outputs == 1, node
             visit(node)
         return list(done.values())
 
 
 def _uses(shadow: Shadow) -> Iterator[Use]:
     operands = [operand for wanted in shadow.wanted for operand in wanted]
-    for operand in [*operands, *(o for node in shadow.nodes for o in node.operands)]:
+    ends = [] if shadow.stop is None else [shadow.stop]
+    for operand in [*operands, *ends, *(o for node in shadow.nodes for o in node.operands)]:
         if isinstance(operand, Use):
             yield operand

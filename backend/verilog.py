@@ -7,14 +7,12 @@ and what is made of single bits only, are wires, which are computed when they ch
 
 from __future__ import annotations
 
-from arch.ops import verilog_function
-
 from .configuration import Configuration, configure
 from .mapping import Mapping
 from .observer import Observer
 from .shadow import Shadow
 from .verilog_frame import Design as Design
-from .verilog_frame import Signals, module, new_names
+from .verilog_frame import Signals, functions, module, new_names
 from .verilog_names import Names
 from .verilog_slots import Slots
 from .verilog_streams import Streams
@@ -23,16 +21,17 @@ from .verilog_values import Values, literal
 from .watch import watch_mapped
 
 
-def emit(mapping: Mapping, shadow: Shadow | None = None) -> Design:
+def emit(mapping: Mapping, shadow: Shadow | None = None, name: str = "") -> Design:
     """The design that carries out `mapping`, and nothing else: the form to simulate and to synthesise.
 
-    With a shadow, it also counts what that wants counted, for profiles.
+    Its module has the kernel's name unless another is given. With a shadow, it also counts what that wants
+    counted, for profiles.
 
     Each value has a register of its own, named after its variable. It behaves, cycle for cycle, as the fabric
     loaded with the mapping's configuration does (`verilog_fabric`).
     """
     names = new_names(mapping.dfg)
-    top = names.new(mapping.dfg.name)
+    top = names.new(name or mapping.dfg.name)
     module_of = _Module(configure(mapping), names)
     observer = module_of.observed(shadow) if shadow else None
     text, watch = module_of.text(top), watch_mapped(mapping, observer)
@@ -51,12 +50,15 @@ class _Module:
         self._streams = Streams(configuration, self._values)
         self._slots = Slots(configuration, self._signals, self._values, self._streams)
         self._observed: list[str] = []
+        self._ops = {node.op for node in self._dfg.nodes}
 
     def observed(self, shadow: Shadow) -> Observer | None:
         """Has the module count what a shadow wants; None if it does not have all values for that."""
-        observer = Observer(self._dfg, shadow, self._signals.live_ins, self._names)
+        arrays = tuple(zip(self._signals.memories, self._signals.address_bits, strict=True))
+        observer = Observer(self._dfg, shadow, self._signals.live_ins, arrays, self._names)
         if not all(self._values.is_read(*value) for value in observer.taps):
             return None
+        self._ops |= {node.op for node in shadow.nodes}
         self._observed = mapped_observer(
             self._configuration, observer, self._values, self._slots, self._names
         )
@@ -82,7 +84,12 @@ class _Module:
             f"Kernel {self._dfg.name} on {mapping.fabric.name}:",
             f"an iteration starts every {mapping.interval} cycles and takes {mapping.length}.",
         ]
-        body = [*self._functions(), *self._state(), *arrays, *logic]
+        body = [
+            *functions(self._ops, self._configuration.mapping.fabric.width),
+            *self._state(),
+            *arrays,
+            *logic,
+        ]
         return module(top, about, self._dfg, body, self._streams.registers())
 
     def _places(self) -> list[str]:
@@ -90,11 +97,6 @@ class _Module:
         banks = self._configuration.mapping.fabric.memories
         places = self._configuration.mapping.placement.memory
         return [f" // in {banks[place.bank].name} from word {place.base} on" for place in places]
-
-    def _functions(self) -> list[str]:
-        width = self._configuration.mapping.fabric.width
-        texts = (verilog_function(op, width) for op in sorted({node.op for node in self._dfg.nodes}))
-        return [line for text in texts if text for line in text.splitlines()]
 
     def _state(self) -> list[str]:
         slot = f"reg [{(self._interval - 1).bit_length() - 1}:0] slot;"

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from arch.ops import COMPARISONS, OPS, verilog_condition, verilog_expression, verilog_function
+from arch.ops import COMPARISONS, OPS, verilog_condition, verilog_expression
 
 from .dfg import DFG, Node
 from .observer import Observer, Tap, Value
 from .shadow import Shadow
 from .verilog_dataflow_firing import Firing
 from .verilog_dataflow_words import ITERATION, Words
-from .verilog_frame import Design, Signals, module, new_names
+from .verilog_frame import Design, Signals, functions, module, new_names
 from .verilog_values import bit_range, literal
 from .watch import WAITING, Wait, Watch
 
@@ -63,7 +63,9 @@ class _Module:
         groups = [order[k : k + _GROUP] for k in range(0, len(order), _GROUP)]
         self._groups = {names.new(f"any_{k}"): group for k, group in enumerate(groups)}
         self._moving = {names.new(f"{way}_moves"): (way, new, on) for way, new, on in self._words.ways()}
-        self._observer = Observer(dfg, shadow, self._signals.live_ins, names) if shadow else None
+        self._ops = {node.op for node in (*dfg.nodes, *(shadow.nodes if shadow else ()))}
+        arrays = tuple(zip(self._signals.memories, self._signals.address_bits, strict=True))
+        self._observer = Observer(dfg, shadow, self._signals.live_ins, arrays, names) if shadow else None
         if self._observer and not all(self._words.is_read(*value) for value in self._observer.taps):
             self._observer = None
 
@@ -105,9 +107,8 @@ class _Module:
 
     def _body(self) -> list[str]:
         words, notes = self._words, [""] * len(self._dfg.memories)
-        functions = (verilog_function(op, 32) for op in sorted({node.op for node in self._dfg.nodes}))
         return [
-            *(line for text in functions if text for line in text.splitlines()),
+            *functions(self._ops, 32),
             "reg running;",
             *self._ending(),
             "// A kernel may not need all bits of a word or count, or all captured scalars.",

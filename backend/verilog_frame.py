@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from arch.ops import verilog_function
+
 from .dfg import DFG
 from .verilog_names import Names
 from .verilog_values import literal
@@ -130,6 +132,12 @@ class Signals:
         """For each array, the word at the word port's address."""
         pairs = zip(self.memories, self.address_bits, strict=True)
         return [f"{name}[ctl_address[{bits - 1}:0]]" for name, bits in pairs]
+
+
+def functions(ops: Collection[str], width: int) -> list[str]:
+    """The functions that expressions of operations on words of `width` bits call."""
+    texts = (verilog_function(op, width) for op in sorted(ops))
+    return [line for text in texts if text for line in text.splitlines()]
 
 
 def new_names(dfg: DFG, others: Sequence[str] = ()) -> Names:

@@ -191,7 +191,7 @@ def _smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:
 def counted_loops(front: Front, fabric: Fabric, options: Options) -> Counted:
     """For a profile: the loops of a kernel whose bodies can be counted beside its design."""
     counts = options.profile and options.netlist == "specialised"
-    return count_loops(front.lowered, front.dfg, fabric) if counts else Counted()
+    return count_loops(front.lowered, front.kernel, front.dfg, fabric) if counts else Counted()
 
 
 _HINTS = {

@@ -2,7 +2,7 @@
 
 The kernel is compiled once more with a mark in the body of each loop: an assertion that fails there, whose
 guard in the graph says that the body runs. The design at work is the one without; backend/shadow.py finds
-the guards again in it.
+the guards again in it, or has them computed beside it, from a graph with marks that nothing has improved.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 
 from arch.fabric import Fabric
 from backend.dfg import DFG, Operand, Place
-from backend.shadow import Shadow, shadow_of
+from backend.shadow import Shadow, plain_shadow, shadow_of
 from backend.watch import Loop as Loop
 
 from . import ir
+from .optional import OPTIONAL
 from .passes.pipeline import optimize
-from .todfg import build_dfg
+from .todfg import build_dfg, graph_of
 from .walk import bodies, map_bodies, statements
 
-MOST = 64
-"""Loops that are counted, as in sim/runtime/profile.h."""
+MOST = 63
+"""Loops that are counted: one less than in sim/runtime/profile.h, as a shadow may count its end."""
 
 _LOOPS = ir.While | ir.DoWhile
 
@@ -37,28 +38,43 @@ class Counted:
     reason: str = ""
 
 
-def count_loops(lowered: ir.Kernel, dfg: DFG, fabric: Fabric) -> Counted:
-    """For a lowered kernel and the graph that was made of it: all loops, else the innermost ones, else none.
+def count_loops(lowered: ir.Kernel, final: ir.Kernel, dfg: DFG, fabric: Fabric) -> Counted:
+    """For a lowered kernel, its final form, and its graph: all loops, else the innermost ones, else none.
 
     Marks in outer loops more often keep passes from what they did without.
     """
     reason = f"there are more than {MOST}"
+    plain = _plain(final)
     for inner_only in (False, True):
         marked = _Marker(inner_only)
         kernel = marked.kernel(lowered)
         loops = tuple(marked.loops)
         if len(loops) > MOST:
             continue
-        other = build_dfg(optimize(kernel), fabric)
-        wanted: list[list[Operand]] = [[] for _ in loops]
-        for node in other.nodes:
-            if node.op == "fail" and other.assertions[node.index].startswith(_MARK):
-                wanted[int(other.assertions[node.index].removeprefix(_MARK))].append(node.operands[0])
-        shadow = shadow_of(dfg, other, wanted)
+        kernel = optimize(kernel)
+        other = build_dfg(kernel, fabric)
+        shadow = shadow_of(dfg, other, _wanted(other, len(loops)))
+        if shadow is None:
+            other = _plain(kernel)
+            shadow = plain_shadow(dfg, plain, other, _wanted(other, len(loops)))
         if shadow is not None:
             return Counted(loops, shadow)
         reason = "the compiler makes something else of the kernel where its loops are marked"
     return Counted(reason=reason)
+
+
+def _plain(final: ir.Kernel) -> DFG:
+    """The graph of a kernel in its final form as it stands there."""
+    return graph_of(replace(final, without=frozenset(OPTIONAL)))
+
+
+def _wanted(marked: DFG, loops: int) -> list[list[Operand]]:
+    """For each loop, the guards of its marks."""
+    wanted: list[list[Operand]] = [[] for _ in range(loops)]
+    for node in marked.nodes:
+        if node.op == "fail" and marked.assertions[node.index].startswith(_MARK):
+            wanted[int(marked.assertions[node.index].removeprefix(_MARK))].append(node.operands[0])
+    return wanted
 
 
 _MARK = "\0loop "

@@ -113,7 +113,7 @@ def _kernel(
         replace(_iterations(about, logs), useful=None if work is None else _useful(about, work)),
         None if work is None else _loops(about, logs),
         () if work is None else tuple(work),
-        "" if work is not None else _reason(about),
+        "" if work is not None else _reason(about, logs),
         tuple(_streams(about, logs, stalls)),
         {phase: sum(log.words[phase] for log in logs) for phase in Phase},
         seconds,
@@ -188,6 +188,8 @@ def _work(about: KernelAbout, logs: Sequence[SimulatorLog]) -> list[Work] | None
     watch = about.design.watch
     if watch is None or watch.turn is None or any(log.turns[0][1] for log in logs if log.turns):
         return None
+    if not _agrees(about, logs):
+        return None
     iterations: Counter[tuple[Place, ...]] = Counter()
     cycles: Counter[tuple[Place, ...]] = Counter()
     for log in logs:
@@ -199,13 +201,24 @@ def _work(about: KernelAbout, logs: Sequence[SimulatorLog]) -> list[Work] | None
     return [Work(places, iterations[places], count) for places, count in cycles.most_common()]
 
 
-def _reason(about: KernelAbout) -> str:
+def _agrees(about: KernelAbout, logs: Sequence[SimulatorLog]) -> bool:
+    """Whether what counts has ended with the iteration with which the kernel has, if it may do otherwise."""
+    loops, watch = len(about.loops), about.design.watch
+    if watch is None or len(watch.counts) == loops:
+        return True
+    finished = sum(log.finished for log in logs)
+    return finished <= sum(log.bodies[loops] for log in logs) <= sum(log.entries for log in logs)
+
+
+def _reason(about: KernelAbout, logs: Sequence[SimulatorLog]) -> str:
     """Why loops are not counted."""
     if about.uncounted:
         return about.uncounted
     watch = about.design.watch
     if watch is None or watch.turn is None:
         return "the design does not have all values that it takes"
+    if not _agrees(about, logs):
+        return "values that the program leaves undefined decide how often it iterates"
     return "they ran in more combinations than there is room for"
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,11 @@ BODIES = (
     "for (int i = 0; i < 10; i++) { for (int j = 0; j < a[i]; j++) out <! j;"
     "  for (int j = 0; j < b[i]; j++) out <! -j; }",
     "for (int i = 0; i < 6; i++) { int x; x <? in; while (x > 0) { out <! x; x--; } }",
+    "for (int i = 0; i < 8; i++) { unsigned v = i * 1237 + 5, root = 0, bit = 1u << 14;"
+    "  while (bit > v) bit >>= 2;"
+    "  while (bit) { if (v < root + bit) root >>= 1; else { v -= root + bit; root = (root >> 1) + bit; }"
+    "    bit >>= 2; }"
+    "  out <! root; }",
     "n += m;",
 )
 FILL = "for (int x = 0; x < 64; x++) { a[x] = x * 7 % 5; b[x] = x * x % 11; }"
@@ -99,16 +105,35 @@ def test_loops_are_counted_as_the_interpreter_does(mode: tuple[str, ...], tmp_pa
     assert done.returncode == 0, done.stderr
     kernels = json.loads(target.read_text())["kernels"]
     for kernel, wanted in zip(kernels, counted(source), strict=True):
-        loops = kernel["loops"]
-        assert kernel["iterations"]["complete"] == wanted.executed, kernel["name"]
-        assert kernel["uncounted"] is None
-        bodies = sum(loop["bodies"] for loop in loops if loop["innermost"])
-        useful = kernel["iterations"]["useful"]
-        assert bodies == (wanted.useful if loops else 0), kernel["name"]
-        assert sum(part["iterations"] for part in kernel["work"]) == wanted.executed
-        assert sum(part["cycles"] for part in kernel["work"]) <= kernel["cycles"]["active"]
-        assert useful == sum(p["iterations"] for p in kernel["work"] if p["loops"] or not loops)
-        assert useful <= bodies or not loops
+        check(kernel, wanted)
+
+
+def check(kernel: dict[str, Any], wanted: Iterations) -> None:
+    """That a profile says of a kernel what the interpreter does."""
+    assert kernel["uncounted"] is None
+    loops = kernel["loops"]
+    assert kernel["iterations"]["complete"] == wanted.executed, kernel["name"]
+    bodies = sum(loop["bodies"] for loop in loops if loop["innermost"])
+    useful = kernel["iterations"]["useful"]
+    assert bodies == (wanted.useful if loops else 0), kernel["name"]
+    assert sum(part["iterations"] for part in kernel["work"]) == wanted.executed
+    assert sum(part["cycles"] for part in kernel["work"]) <= kernel["cycles"]["active"]
+    assert useful == sum(p["iterations"] for p in kernel["work"] if p["loops"] or not loops)
+    assert useful <= bodies or not loops
+
+
+@pytest.mark.parametrize("mode", ["mapped", pytest.param("dataflow", marks=pytest.mark.slow)])
+def test_loops_are_counted_where_graphs_have_nothing_in_common(mode: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "p.macah", tmp_path / "p.json"
+    source.write_text(program())
+    never = "import macah.cli, macah.loop_counts as l; l.shadow_of = lambda *_: None; macah.cli.main()"
+    options = ["run", "-w", "--unroll=none", f"--profile={target}", "--mode", mode, "--effort=low"]
+    words = [sys.executable, "-c", never, *options, str(source)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    kernels = json.loads(target.read_text())["kernels"]
+    for kernel, wanted in zip(kernels, counted(source), strict=True):
+        check(kernel, wanted)
 
 
 def test_why_loops_are_not_counted_is_said(tmp_path: Path) -> None:
