@@ -193,21 +193,43 @@ class Widths:
     def facts(self, condition: Value, holds: bool) -> Facts:
         """What values may be where a condition holds, or where it does not."""
         found: Facts = {}
-        pending, count = [(condition, holds)], 0
-        while pending and count < _LITERALS:
+        self._gather(found, condition, holds, _LITERALS)
+        return found
+
+    def _gather(self, found: Facts, condition: Value, holds: bool, count: int) -> int:
+        """Adds what follows from so many parts of a condition; returns how many are left to look at."""
+        pending = [(condition, holds)]
+        while pending and count > 0:
             value, holds = pending.pop()
-            count += 1
+            count -= 1
             self._note(found, value, made(low=1) if holds else exactly(0))
             match self._draft(value):
                 case Draft(op, (a, b)) if op in COMPARE:
                     self._compared(found, *(op, a, b) if holds else _opposite(op, a, b))
                 case Draft("and" | "or" as op, operands) if holds == (op == "and"):
                     pending.extend((operand, holds) for operand in operands)
+                case Draft("or", (a, b)):
+                    count = self._either(found, (a, b), True, count)
+                case Draft("and", (a, b)) if (self.range(a) | self.range(b)).within(TRUTH):
+                    count = self._either(found, (a, b), False, count)
                 case Draft("xor", (a, Const(1))) if self.range(a).within(TRUTH):
                     pending.append((a, not holds))
                 case _:
                     pass
-        return found
+        return count
+
+    def _either(self, found: Facts, conditions: tuple[Value, Value], holds: bool, count: int) -> int:
+        """The same where at least one of two conditions holds, or does not hold."""
+        sides: list[Facts] = []
+        for condition in conditions:
+            side: Facts = {}
+            count = self._gather(side, condition, holds, count)
+            sides.append(side)
+        a, b = sides
+        for value in a:
+            if value in b:
+                self._note(found, value, a[value] | b[value])
+        return count
 
     def _compared(self, found: Facts, op: str, a: Value, b: Value) -> None:
         x, y = self.range(a), self.range(b)

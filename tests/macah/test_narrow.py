@@ -98,6 +98,42 @@ def test_what_is_compared_bounds_the_arms_of_a_choice():
     ]
 
 
+def test_either_of_two_conditions_bounds_the_arms_of_a_choice():
+    def limited(last):
+        either = apply("or", apply("ult", Y, 100), apply("eq", Y, last))
+        return apply("zext8", apply("select", either, Y, 7))
+
+    assert "zext8" not in sent(limited(200))
+    assert "zext8" in sent(limited(256))
+    # Y & Y + 1 is 0 for 1, too, where neither is.
+    neither = apply("select", apply("and", Y, apply("add", Y, 1)), 0, Y)
+    assert "slt" in sent(apply("slt", 0, neither))
+
+
+def test_a_counter_that_starts_anew_at_the_end_of_its_type_does_not_wrap():
+    """As that of a run-length encoder: i = 0 < i & (x != y | i == 255) ? 1 : zext8(i + 1)."""
+
+    def extensions(last):
+        full = apply("or", apply("ne", X, Y), apply("eq", I, last))
+        kept = Apply("select", (apply("and", apply("slt", 0, I), full), Const(0), Read(I)))
+        body = (
+            ir.Receive(BYTES, (), (X,)),
+            ir.Receive(WORDS, (), (Y,)),
+            Assign(I, apply("zext8", apply("add", kept, 1))),
+            ir.Send(OUT, (), (Read(I),)),
+        )
+        streams = tuple(ir.StreamCapture(s, s.name) for s in (BYTES, WORDS, OUT))
+        loop = ir.DoWhile((*body, Assign(N, apply("add", N, 1))), apply("slt", N, 600))
+        kernel = ir.Kernel("k", (), streams, (Assign(I, Const(0)), Assign(N, Const(0)), loop))
+        dfg = build_dfg(kernel)
+        data = {"scalars": {}, "arrays": {}, "inputs": {"s": [(7,)] * 600, "w": [(7,)] * 600}}
+        assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data)
+        return [node.op for node in dfg.nodes].count("zext8")
+
+    assert extensions(255) == 0
+    assert extensions(256) == 1
+
+
 def test_a_counter_that_a_live_in_bounds_does_not_wrap():
     kernel = counting(apply("sle", 0, I), N)
     assert [node.op for node in build_dfg(kernel).nodes].count("sle") == 0

@@ -31,6 +31,13 @@ def interval(body: str, tmp_path: Path) -> int:
             " unsigned y; y <? in; e = (e >> 6 | e << 26) ^ (e >> 11 | e << 21); e += y; } s += e; } x = s;",
             3,
         ),
+        # the length of a run: a counter that needs no mask, as it starts anew at 255
+        (
+            "unsigned char length = 0, last = 0; for (int i = 0; i < n; i++) { unsigned y; y <? in;"
+            " if (length > 0 && (y != last || length == 255)) { out <! length; length = 0; }"
+            " last = y; length++; } x = length;",
+            2,
+        ),
     ],
 )
 def test_a_recurrence_is_short(body: str, most: int, tmp_path: Path) -> None:
