@@ -110,32 +110,11 @@ _PURE = (
         lambda w, a, b: word(w, signed(w, a) >> (b % w)),
         f"$unsigned({_S0} >>> ({{1}} & {{wm1}}))",
     ),
-    Op(
-        "rotl",
-        2,
-        "alu",
-        1,
-        _rotl,
-        "(({0} << ({1} & {wm1})) | ({0} >> (({w} - ({1} & {wm1})) & {wm1})))",
-    ),
+    Op("rotl", 2, "alu", 1, _rotl, "(({0} << ({1} & {wm1})) | ({0} >> (({w} - ({1} & {wm1})) & {wm1})))"),
     Op("eq", 2, "alu", 1, lambda w, a, b: int(a == b), _WORDS["eq"], True),
     Op("ne", 2, "alu", 1, lambda w, a, b: int(a != b), _WORDS["ne"], True),
-    Op(
-        "slt",
-        2,
-        "alu",
-        1,
-        lambda w, a, b: int(signed(w, a) < signed(w, b)),
-        _WORDS["slt"],
-    ),
-    Op(
-        "sle",
-        2,
-        "alu",
-        1,
-        lambda w, a, b: int(signed(w, a) <= signed(w, b)),
-        _WORDS["sle"],
-    ),
+    Op("slt", 2, "alu", 1, lambda w, a, b: int(signed(w, a) < signed(w, b)), _WORDS["slt"]),
+    Op("sle", 2, "alu", 1, lambda w, a, b: int(signed(w, a) <= signed(w, b)), _WORDS["sle"]),
     Op("ult", 2, "alu", 1, lambda w, a, b: int(a < b), _WORDS["ult"]),
     Op("ule", 2, "alu", 1, lambda w, a, b: int(a <= b), _WORDS["ule"]),
     Op("select", 3, "alu", 1, lambda w, c, a, b: a if c else b, "(({0} != 0) ? {1} : {2})"),
@@ -201,9 +180,8 @@ _PURE = (
 _EFFECTS = (
     Op("load", 1, "mem"),  # (address)
     Op("store", 3, "mem", 0),  # (address, value, guard)
-    Op(
-        "recv", 2, "io"
-    ),  # (old, guard): an element's word, or `old` if the guard is false or the stream ended
+    # (old, guard): an element's word, or `old` if the guard is false or the stream ended
+    Op("recv", 2, "io"),
     Op("try_recv", 2, "io", 2),  # (old, guard) -> (data or old, worked)
     Op("await", 2, "io", 2),  # (old, guard) -> (as recv, 0 where recv would have to wait): never waits
     Op("send", 2, "io", 0),  # (value, guard)

@@ -19,7 +19,7 @@ from macah.lower import lower
 from macah.optional import OPTIONAL
 from macah.passes.pipeline import optimize
 from macah.program import read_program
-from macah.report import count_predicates
+from macah.report_facts import count_predicates
 from macah.spread import spread
 from macah.todfg import build_dfg
 

@@ -35,7 +35,8 @@ from .options import Options
 from .parser import deep_recursion
 from .passes.pipeline import PIPELINE, required
 from .program import Program, read_program
-from .report import Account, report_json, report_text
+from .report import report_json, report_text
+from .report_facts import Account
 from .show import show_kernel
 from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
@@ -188,11 +189,11 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
     if errors or not in_c and options.action != "emit" and program.kernels:
         found += host_mistakes(program, adpc, LANGUAGE, errors)
     if not errors:
+        lowered = [k for k in kernels if k is not None]
+        read_unrolling(program, options.unroll).check(lowered)
         # A mapper's error says more than a warning that the arrays are too large.
-        read_unrolling(program, options.unroll).check([k for k in kernels if k is not None])
         fabric = fabric_of(options.arch) if in_c and program.kernels else None
         safe = (*options.ordered, *options.bubbles)
-        lowered = [k for k in kernels if k is not None]
         found += warnings(program, lowered, fabric, safe, not options.no_bubbles)
     messages.show(found)
     if messages.errors:

@@ -14,7 +14,8 @@ from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
 from macah.refusals import refusal_text, refusals
-from macah.report import Account, facts, report_text
+from macah.report import report_text
+from macah.report_facts import Account, facts
 from macah.todfg import build_dfg
 
 COUNT = """int f(int n) { int s = 0;
