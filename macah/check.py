@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from macah import ir
 from macah.ir import Array, Body, Expr, Label, Load, Stmt, Stream
-from macah.walk import LEAVES, bodies, children, operands, statements, subexpressions, targets
+from macah.walk import LEAVES, bodies, children, operands, targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +156,3 @@ class _Checker:
         rank = len(view.array.shape) - max(0, len(view.index) - 1)
         assert rank == len(parameter.shape), (view, parameter)
         assert view.array.bits == parameter.bits, (view, parameter)
-
-
-def arrays_of(kernel: ir.Kernel) -> tuple[Array, ...]:
-    """The arrays of a kernel without calls: the captured ones, then the others as they occur."""
-    found: dict[Array, None] = {c.what: None for c in kernel.captured if isinstance(c.what, Array)}
-    for stmt in statements(kernel.body):
-        if isinstance(stmt, ir.Store | ir.Shift):
-            found.setdefault(stmt.array)
-        for expr in operands(stmt):
-            for inner in subexpressions(expr):
-                if isinstance(inner, Load):
-                    found.setdefault(inner.array)
-    return tuple(found)

@@ -26,11 +26,7 @@ def candidates(body: ir.Body) -> tuple[Place, ...]:
     for outer in statements(body):
         if isinstance(outer, ir.While | ir.DoWhile):
             for stmt in (inner for part in bodies(outer) for inner in statements(part)):
-                if (
-                    isinstance(stmt, ir.While)
-                    and stmt.where
-                    and not (any(map(has_loop, bodies(stmt))) or _counts(stmt))
-                ):
+                if isinstance(stmt, ir.While) and stmt.where and not (_is_outer(stmt) or _counts(stmt)):
                     found[stmt.where] = None
     return tuple(found)
 

@@ -283,11 +283,6 @@ def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
     return body if len(result) == len(body) and all(map(is_, result, body)) else tuple(result)
 
 
-def map_exprs(body: Body, change: Callable[[Expr], Expr]) -> Body:
-    """`change` applied to every subexpression of a body, inner ones first."""
-    return flat_map(body, lambda stmt: (map_operands(stmt, lambda expr: map_expr(expr, change)),))
-
-
 def has_loop(body: Body) -> bool:
     """Whether there is a loop in a body, at any depth; a FOR loop is none."""
     return any(isinstance(stmt, ir.While | ir.DoWhile) for stmt in statements(body))
@@ -390,12 +385,6 @@ class Renaming:
                 return ir.StreamView(self.streams.get(stream, stream), index)
             case _:
                 return argument
-
-
-def fresh_labels(body: Body) -> Body:
-    """A copy of a body whose blocks have labels of their own."""
-    blocks = [stmt for stmt in statements(body) if isinstance(stmt, ir.Block)]
-    return Renaming(labels={b.label: Label(b.label.name) for b in blocks}).body(body) if blocks else body
 
 
 def fresh(variable: Variable, name: str | None = None) -> Variable:

@@ -95,8 +95,3 @@ def _joined(transfers: Iterable[Transfer]) -> Iterator[Transfer]:
         else:
             found.append(each)
     yield from found
-
-
-def configuration_base(dfg: DFG) -> int:
-    """Where a configuration is among the words of an execution: behind all others."""
-    return _memory_bases(dfg)[-1]

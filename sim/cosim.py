@@ -81,12 +81,6 @@ class Image:
         return (*self.runtime, *self.own)
 
 
-def host_link_inputs(mode: str) -> tuple[tuple[Path, ...], tuple[str, ...], tuple[str, ...]]:
-    """C files, flags and libraries of a program in mode `c`; in others the image's sources come on top."""
-    assert mode in ("c", "mapped", "dataflow"), mode
-    return RUNTIME_SOURCES, RUNTIME_FLAGS, ("-pthread",)
-
-
 def build_image(
     designs: Sequence[DesignLike],
     directory: Path,
