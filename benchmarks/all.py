@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs all benchmarks, one table each: `.venv/bin/python benchmarks/all.py`."""
+"""Runs all benchmarks, one table each, which takes hours: `.venv/bin/python benchmarks/all.py`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ PARTS = (
     ("translated.py",),
     ("scale.py",),
     ("mapping.py", "--set", "kernels", "--set", "layered", "--set", "mixed", "--set", "random"),
+    ("sweep.py",),
     ("literature.py",),
+    ("planes.py",),
+    ("kernels.py",),
+    ("ablation.py",),
+    ("published.py",),
     ("motion.py",),
 )
 

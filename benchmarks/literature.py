@@ -42,8 +42,8 @@ ARRAYS = ("satmapit:2x2", "satmapit:3x3", "satmapit:4x4", "satmapit:5x5", "adres
 CONFLICTS = 60_000
 
 HEEPSILON = "SAT-MapIt's log in github.com/esl-epfl/HEEPsilon, sw/applications/*/kernels/*/out.sat"
-SIDE_BY_SIDE = "SAT-MapIt, run on its own graph (../shared/design/MAPPER.md)"
-MORPHER = "Morpher, run on its own graph (../shared/design/MAPPER.md)"
+SIDE_BY_SIDE = "SAT-MapIt, run on its own graph"
+MORPHER = "Morpher, run on its own graph"
 
 PUBLISHED = {
     ("bitcount", "satmapit:2x2"): (4, HEEPSILON),

@@ -33,12 +33,19 @@ DESCRIPTION = (
 EPILOG = """of gcc's options, these are passed on too:
   -std= -m* -isystem -iquote -idirafter -include -imacros -MD -MMD -MF -MT -MQ -MP -MG -pedantic -pg
   --coverage -pthread -static -s -rdynamic -pie -no-pie
+environment:
+  CC, CXX         the compilers for C and, with --simulator verilator, C++ (default cc and g++)
+  MACAH_JOBS      what --jobs says
+  MACAH_CACHE     directory of the compiled runtime (default ~/.cache/macah), or off
 environment of a compiled program:
   MACAH_STATS=1   print cycles and stalls of each kernel on standard error at exit
   MACAH_TIME=free|lockstep
                   instead of what --time says
   MACAH_TRACE=DIR write what is sent through each stream as text, a file for each;
                   with MACAH_TRACE_PLACES=1, also the places that sent it
+  MACAH_REST_SECONDS, MACAH_START_SECONDS
+                  in lock step, work that others wait for before there are no turns any more (10);
+                  what a simulator may take to start (60)
 exit status: 0 done, 1 the program is wrong or does not fit, 2 wrong usage; `run`: the program's own;
   `diff-modes`: 0 the modes do the same, 1 they do not"""
 

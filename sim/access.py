@@ -45,9 +45,10 @@ def memory_is_refilled(dfg: DFG, m: int) -> bool:
 
 def _memory_bases(dfg: DFG) -> list[int]:
     """Where each memory begins among the words of an execution: after live-ins and live-outs."""
-    bases = [len(dfg.live_ins) + len(dfg.live_outs)]
+    bases, base = [], len(dfg.live_ins) + len(dfg.live_outs)
     for memory in dfg.memories:
-        bases.append(bases[-1] + memory.words)
+        bases.append(base)
+        base += memory.words
     return bases
 
 
@@ -70,7 +71,7 @@ def stores(design: DesignLike) -> Iterator[Transfer]:
     """Fills live-ins and memories. Memories that nobody fills are zeroed once, as X would spread."""
     dfg, access = design.dfg, access_of(design)
     yield from _joined(Transfer(at, k, 1) for k, places in enumerate(access.live_ins) for at in places)
-    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
+    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=True)):
         always = memory.captured_in or memory_is_refilled(dfg, m)
         yield Transfer(access.memories[m], base, memory.words, once=not always)
 
@@ -80,7 +81,7 @@ def fetches(design: DesignLike) -> Iterator[Transfer]:
     dfg, access = design.dfg, access_of(design)
     first = len(dfg.live_ins)
     yield from _joined(Transfer(at, first + k, 1) for k, at in enumerate(access.live_outs))
-    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=False)):
+    for m, (memory, base) in enumerate(zip(dfg.memories, _memory_bases(dfg), strict=True)):
         if memory.captured_out:
             yield Transfer(access.memories[m], base, memory.words)
 
