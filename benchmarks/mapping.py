@@ -58,7 +58,7 @@ MORPHER: dict[str, tuple[int, float]] = {
     "polybench_atax_unroll4": (7, 104),
     "polybench_bicg_unroll3": (0, 50),
 }
-"""Morpher's interval (0: none found) and the fewest seconds that it takes, on its own graphs and its HyCUBE."""
+"""Of Morpher on its own graphs and its HyCUBE: the interval (0: none found) and the fewest seconds."""
 
 WIDTHS = (28, 5, 12, 5, 4, 10, 7, 6)
 

@@ -27,7 +27,7 @@ def check_output(path: Path, source: Path) -> None:
     """Refuses, before the work, an output that cannot be written or would be the program's own file."""
     if path.exists() and source.exists() and path.samefile(source):
         raise MacahError(
-            f"the output '{path}' is the program itself", hint="name another with -o", code="cannot-write"
+            f"the output '{path}' is the input itself", hint="name another with -o", code="cannot-write"
         )
     if path.is_dir():
         raise MacahError(f"cannot write '{path}': is a directory", code="cannot-write")

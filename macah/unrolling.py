@@ -60,8 +60,8 @@ class Unrolling:
         places = sorted({place for kernel in kernels for place in loops_of(kernel)}, key=_order)
         for request in self.requests:
             if not any(map(request.names, places)):
-                lines = dict.fromkeys(str(p.line) for p in places if request.is_in(p.file))
-                hint = f"loops begin at lines {', '.join(lines)}" if lines else "FILE has no loops in kernels"
+                lines = ", ".join(dict.fromkeys(str(p.line) for p in places if request.is_in(p.file)))
+                hint = f"lines where loops begin: {lines}" if lines else "FILE has no loops in kernels"
                 message = f"--unroll {request.text}: no loop of a kernel begins there"
                 raise MacahError(message, hint=hint, code="usage")
 

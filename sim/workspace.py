@@ -88,21 +88,28 @@ def write_whole(path: Path, data: bytes, executable: bool = False) -> None:
 
     Errors: OSError, which names the file.
     """
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-        return
-    target = path.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    with _naming(path):
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        target = path.resolve()
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(name).chmod((0o777 if executable else 0o666) & ~mask)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors are of `path`, and not of a temporary file, or of an open one, which has no name."""
     try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod((0o777 if executable else 0o666) & ~mask)
-        Path(name).replace(target)
-    except OSError as error:  # of an open file, which has no name
-        Path(name).unlink(missing_ok=True)
+        yield
+    except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -296,7 +296,7 @@ def test_the_output_never_overwrites_the_program(how: str, words: tuple[str, ...
             other.hardlink_to(source)
     done = macahc(*words, source, "-o", other)
     assert done.returncode == 1
-    assert "is the program itself" in done.stderr
+    assert "is the input itself" in done.stderr
     assert source.read_text() == SUM
 
 
