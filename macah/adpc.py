@@ -13,7 +13,8 @@ from typing import Any
 from pycparser import c_ast
 
 from macah.diagnostic import MacahError, Place
-from macah.lower_declarations import Declarations, is_adpc
+from macah.lower_constants import is_adpc
+from macah.lower_declarations import Declarations
 from macah.program import Program, place_of, walk
 
 

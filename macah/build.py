@@ -15,7 +15,7 @@ from .host import Host
 from .options import Options
 from .stages import Stages
 from .toolchain import compiler
-from .translate import HostKernel
+from .translate_host import HostKernel
 
 
 def build(kernels: Sequence[Simulated], host: Host, options: Options, stages: Stages) -> Path:

@@ -15,13 +15,14 @@ from backend.mapping import DoesNotFit, Mapping, Shortage
 from backend.rows import NoHardware
 from backend.verilog import Design, emit
 from backend.verilog_fabric import hardware
+from backend.watch import Loop
 
 from .diagnostic import MacahError, Note
-from .fabrics import fabric_of as fabric_of
+from .fabrics import fabric_of
 from .ir import Kernel
 from .lint import lock_step
 from .lint_kernels import MORE_MEMORY
-from .loop_counts import Counted, Loop, count_loops
+from .loop_counts import Counted, count_loops
 from .lower import lower
 from .optional import GROWING, RESHAPING
 from .options import Options
@@ -152,9 +153,16 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
     with stages(f"emit {front.site.name}"):
         counted = counted_loops(front, fabric, options)
         design = emit(mapping, shadow=counted.shadow)
-        rest = front.lowered, mapping
-        about = front.site, front.kernel, front.dfg, design
-        return Compiled(*about, *rest, loops=counted.loops, uncounted=counted.reason)
+        return Compiled(
+            front.site,
+            front.kernel,
+            front.dfg,
+            design,
+            front.lowered,
+            mapping,
+            loops=counted.loops,
+            uncounted=counted.reason,
+        )
 
 
 def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:

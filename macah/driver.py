@@ -20,11 +20,12 @@ from sim.workspace import write_whole
 from .adpc import given, pseudo_constants
 from .build import build, check_tools
 from .choose import choose
-from .compile import Adpc, Compiled, Simulated, compile_kernels, fabric_of, fronts, map_fronts
+from .compile import Adpc, Compiled, Simulated, compile_kernels, fronts, map_fronts
 from .dataflow import circuits, dataflow_kernels
 from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
+from .fabrics import fabric_of
 from .gcc_flags import dependencies
 from .host import Host, warning_flags
 from .interface import design_json, verilog_text
@@ -41,7 +42,8 @@ from .show import show_kernel
 from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
 from .toolchain import check_output, compiler, workspace
-from .translate import HostKernel, to_c, to_host_c
+from .translate import to_c, to_host_c
+from .translate_host import HostKernel
 from .translate_prelude import LANGUAGE
 from .unrolling import NONE, read_unrolling
 

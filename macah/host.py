@@ -17,7 +17,8 @@ from .options import Options
 from .program import Program
 from .stages import Stages
 from .toolchain import compiler_command, run_compiler
-from .translate import HostKernel, translate
+from .translate import translate
+from .translate_host import HostKernel
 from .translate_prelude import LANGUAGE
 
 

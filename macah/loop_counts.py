@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from arch.fabric import Fabric
 from backend.dfg import DFG, Operand, Place
 from backend.shadow import Shadow, plain_shadow, shadow_of
-from backend.watch import Loop as Loop
+from backend.watch import Loop
 
 from . import ir
 from .optional import OPTIONAL

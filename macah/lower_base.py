@@ -17,8 +17,9 @@ from macah.diagnostic import Diagnostic, MacahError, Note, Place
 from macah.lower_declarations import Declarations
 from macah.lower_facts import Facts, Key
 from macah.lower_scope import FunctionName, Object, Scope
-from macah.lower_storage import Lvalue, Pointee, Rvalue, Storage, Value
+from macah.lower_storage import Storage
 from macah.lower_units import Step
+from macah.lower_values import Lvalue, Pointee, Rvalue, Value
 from macah.program import Program, place_of, walk
 
 # Copies of at most so many elements are written out; longer ones are loops.

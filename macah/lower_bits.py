@@ -12,7 +12,7 @@ from macah.ctypes import Integer
 from macah.diagnostic import Place
 from macah.lower_arithmetic import apply, convert
 from macah.lower_functions import Functions, check_count
-from macah.lower_storage import Rvalue, Value
+from macah.lower_values import Rvalue, Value
 
 _WIDTHS: dict[str, Integer] = {"": ctypes.UINT, "l": ctypes.ULONG, "ll": ctypes.ULLONG}
 _COUNTS = ("popcount", "parity", "clz", "ctz", "ffs")

@@ -16,7 +16,7 @@ from macah.lower_functions import check_count
 from macah.lower_memory import MEMORY_FUNCTIONS, Memory
 from macah.lower_operators import NOTHING
 from macah.lower_scope import FunctionName, Object
-from macah.lower_storage import Rvalue, Value
+from macah.lower_values import Rvalue, Value
 from macah.program import place_of
 
 _HOST_ONLY = frozenset(

@@ -14,8 +14,8 @@ from macah.lower_base import type_text
 from macah.lower_facts import key_of
 from macah.lower_operators import NOTHING, Operators
 from macah.lower_scope import Object
-from macah.lower_storage import Lvalue, Reference, Rvalue, Value
 from macah.lower_units import As
+from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
 
 _V = TypeVar("_V")

@@ -12,9 +12,7 @@ from pycparser import c_ast
 from macah import ctypes
 from macah.ctypes import ArrayType, CType, FunctionType, Integer, StructType
 from macah.diagnostic import MacahError, Note
-from macah.lower_constants import adpc_value as adpc_value
-from macah.lower_constants import is_adpc as is_adpc
-from macah.lower_constants import string_units
+from macah.lower_constants import is_adpc, string_units
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_packing import pragma_packing
 from macah.lower_scope import (

@@ -12,8 +12,8 @@ from macah.ctypes import ArrayType, CType, Integer, size_of
 from macah.diagnostic import Place
 from macah.lower_lvalues import Lvalues
 from macah.lower_scope import Object
-from macah.lower_storage import Lvalue, Rvalue
 from macah.lower_units import As, unit_of
+from macah.lower_values import Lvalue, Rvalue
 
 
 @dataclass(frozen=True, slots=True)

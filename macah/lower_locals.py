@@ -14,13 +14,15 @@ from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, FunctionType, Integer, Pointer, StreamType, StructType
 from macah.diagnostic import MacahError, Place
 from macah.lower_calls import Calls
-from macah.lower_declarations import bind, is_adpc
+from macah.lower_constants import is_adpc
+from macah.lower_declarations import bind
 from macah.lower_facts import key_of
 from macah.lower_image import image_of
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
-from macah.lower_storage import Leaf, Lvalue, Rvalue, integer_type
+from macah.lower_storage import integer_type
+from macah.lower_values import Leaf, Lvalue, Rvalue
 from macah.program import place_of
 
 # Up to so many scalars are set to zero one by one where an initialiser leaves them out.

@@ -13,8 +13,8 @@ from macah.lower_base import type_text
 from macah.lower_bits import Bits
 from macah.lower_functions import check_count
 from macah.lower_scope import Object
-from macah.lower_storage import Lvalue, Reference, Rvalue, Value
 from macah.lower_units import overlaps
+from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
 
 _NAMES = ("memcpy", "memmove", "memset", "memcmp")

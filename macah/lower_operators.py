@@ -11,8 +11,8 @@ from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import binary, constant, convert, truth, unary
 from macah.lower_base import type_text
 from macah.lower_lvalues import Lvalues
-from macah.lower_storage import Lvalue, Reference, Rvalue, Value
 from macah.lower_types import refuse_bit_field
+from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
 
 NOTHING = Rvalue(ctypes.VOID)

@@ -15,8 +15,8 @@ from macah.lower_labels import AT, SKIP, Guarded, has_nested_labels, labels_in, 
 from macah.lower_locals import Locals
 from macah.lower_operators import NOTHING
 from macah.lower_scope import Object
-from macah.lower_storage import Lvalue, Rvalue, Value
 from macah.lower_switch import Run, limits_of, matches, nested_label, none_of, runs_of
+from macah.lower_values import Lvalue, Rvalue, Value
 from macah.program import place_of
 from macah.syntax import Asm, KernelBlock, OrElse, Receive, Send, UnrolledFor
 

@@ -18,12 +18,7 @@ from macah.lower_image import image_of, interleaved, words_of
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import FileScope, Object, Scope
 from macah.lower_units import As, Step, Window, after, overlaps, position, unit_of
-from macah.lower_values import Leaf as Leaf
-from macah.lower_values import Lvalue as Lvalue
-from macah.lower_values import Pointee as Pointee
-from macah.lower_values import Reference as Reference
-from macah.lower_values import Rvalue as Rvalue
-from macah.lower_values import Value as Value
+from macah.lower_values import Leaf, Lvalue
 
 NO_FLOAT = "floating point is not supported on this architecture"
 

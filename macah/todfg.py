@@ -1,10 +1,7 @@
 """From the final form of a kernel, one flat loop, to its dataflow graph.
 
-The loop's body is executed once on symbols. A variable that is read before it is written has its value from
-the iteration before: the graph needs no node for that, a use reaches back by a distance.
-
-Iterations are started before it is known that the loop goes on. So every effect is guarded by `alive`: the
-one before was alive and went on. `alive` depends on the loop's condition alone.
+The loop's body is executed on symbols (symbolic.py), again if that shows variables that never change or that
+are always equal. What comes out is improved as a whole, and gets the orders that its effects have to keep.
 """
 
 from __future__ import annotations
@@ -14,30 +11,27 @@ from dataclasses import replace
 from functools import partial
 
 from arch.fabric import Fabric
-from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, Place, StreamPort, Use, Word, check_dfg
+from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, StreamPort, Word, check_dfg
 from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
 from macah.chosen_terms import with_chosen_terms
 from macah.compact import compacted, live_ins_of, positions
-from macah.congruence import congruent
 from macah.copies import with_copies
 from macah.fold import predicates
 from macah.forward import forwarded
 from macah.fuse import fuse
-from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value, finish
+from macah.graph import Before, Recurrences, finish
 from macah.improve import Effects, improved
-from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
-from macah.names import host_names as host_names
+from macah.ir import Array, Body, Read, Stream, Variable
 from macah.names import unused_name
 from macah.optional import enabled
-from macah.orders import Access, lead_orders, memory_orders, stream_orders
-from macah.pack_words import packed, sent_words
-from macah.ranges import Range, extended
+from macah.orders import lead_orders, memory_orders, stream_orders
+from macah.pack_words import sent_words
 from macah.rewrite import Loop
 from macah.share_units import with_shared_units
 from macah.shorten import shorten
-from macah.walk import arrays_written, children, statements, written
+from macah.symbolic import Symbolic
 
 
 def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
@@ -58,10 +52,10 @@ def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
     logical = predicates(kernel) | {alive}
     known: dict[Variable, Const | LiveIn | Before] = {}
     while True:
-        builder = _Builder(kernel, leading, loop, alive, logical, known)
-        found = builder.run()
+        ran = Symbolic(kernel, leading, loop, alive, logical, known)
+        found = ran.run()
         if not found:
-            dfg = builder.result(capacity)
+            dfg = _result(ran, capacity)
             if enabled(kernel, "shorten"):
                 dfg = shorten(dfg, capacity)
             check_dfg(dfg)
@@ -80,329 +74,73 @@ def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
     return (), ir.DoWhile(kernel.body, ir.FALSE, where=kernel.where)
 
 
-class _Builder:
-    """One symbolic execution of the loop's body."""
+def _result(ran: Symbolic, capacity: Capacity) -> DFG:
+    """The graph that an execution has made, improved as a whole, with the orders that its effects keep."""
+    loop = Loop(ran.graph, ran.initial, ran.recurrences.final, ran.alive)
+    effects = Effects(ran.operations, ran.accesses, ran.words)
+    loop, effects = improved(ran.kernel, loop, effects)
+    graph, recurrences = loop.graph, Recurrences(loop.graph, ran.initial, loop.final)
+    if enabled(ran.kernel, "balance"):
+        balance(graph, recurrences.final)
+    if enabled(ran.kernel, "muladd"):
+        fuse(graph, recurrences.final, capacity.multiplies)
+    nodes, new = finish(graph, recurrences)
+    live_ins = positions(operand.index for operand in live_ins_of(nodes))
+    memories = positions(node.memory for node in nodes if node.memory is not None)
+    return DFG(
+        ran.kernel.name,
+        tuple(compacted(node, live_ins, memories) for node in nodes),
+        tuple(_orders(ran, effects, nodes, new)),
+        tuple(_port(ran, stream, sends) for stream, sends in ran.ports),
+        tuple(_described(ran, array) for array, m in ran.memories.items() if m in memories),
+        tuple(ran.names[v] for i, v in enumerate(ran.live_ins) if i in live_ins),
+        tuple(ran.names[v] for v in ran.live_outs),
+        tuple(ran.assertions),
+    )
 
-    def __init__(
-        self,
-        kernel: ir.Kernel,
-        leading: Body,
-        loop: ir.DoWhile,
-        alive: Variable,
-        logical: frozenset[Variable],
-        known: Mapping[Variable, Const | LiveIn | Before],
-    ) -> None:
-        self.kernel = kernel
-        self.loop = loop
-        self.alive = alive
-        self.graph = Graph(logical)
-        self.known = known
-        self.changing = (written(loop.body) | {self.alive}) - known.keys()
-        self.names: dict[object, str] = {}
-        for name, capture in host_names(kernel).items():
-            thing = capture.what if isinstance(capture, ir.Capture) else capture.stream
-            self.names[(thing, True) if thing in self.names else thing] = name
-        self.taken = dict.fromkeys(self.names.values())
-        self.captured = {c.what: c for c in kernel.captured}
-        self.live_ins: list[Variable] = []
-        self.ports: dict[tuple[Stream, bool], int] = {}
-        self.memories: dict[Array, int] = {}
-        self.stored = arrays_written(loop.body)
-        self.versions: dict[Array, int] = {}
-        self.received = {s.stream for s in statements(loop.body) if isinstance(s, ir.Receive)}
-        self.operations: dict[Stream | None, list[int]] = {}
-        self.accesses: dict[int, dict[int, Access]] = {}
-        self.words: dict[int, Range] = {}  # of what is loaded or received
-        self.assertions: list[str] = []
-        self.live_outs: list[Variable] = []
-        self.values: dict[Variable, Value] = {}
-        self.where: Place | None = None
-        self.initial: dict[Variable, Const | LiveIn] = {self.alive: ONE}
-        self._start(leading)
 
-    def _start(self, leading: Body) -> None:
-        """Find what every variable is before the loop."""
-        mentioned = written(self.loop.body)
-        for variable in sorted(mentioned & self.captured.keys(), key=lambda v: self.names[v]):
-            if self.captured[variable].into:
-                self.initial[variable] = self.live_in(variable)
-        for stmt in leading:
-            assert isinstance(stmt, ir.Assign)
-            match stmt.value:
-                case ir.Const(value):
-                    self.initial[stmt.variable] = Const(value)
-                case Read(variable):
-                    self.initial[stmt.variable] = self.before_loop(variable)
-        self.assigned = written(leading) | mentioned
+def _orders(ran: Symbolic, effects: Effects, nodes: Sequence[Node], new: Mapping[int, int]) -> list[Order]:
+    """What streams and memories keep; `new`: the nodes that the operations of `effects` have become."""
+    orders: list[Order] = []
+    for operations in effects.operations.values():
+        orders += stream_orders([new[node] for node in operations])
+    if ran.kernel.bubbles:
+        directions = [sends for _, sends in ran.ports]
+        sends = [node.id for node in nodes if node.stream is not None and directions[node.stream]]
+        orders = list(dict.fromkeys([*orders, *stream_orders(sends)]))
+    elif not ran.kernel.ordered:
+        orders += _leads(ran, nodes)
+    for accesses in effects.accesses.values():
+        needed = [replace(a, node=new[a.node]) for a in accesses.values() if a.node in new]
+        orders += memory_orders(needed)
+    return orders
 
-    def live_in(self, variable: Variable) -> LiveIn:
-        if variable not in self.live_ins:
-            self.live_ins.append(variable)
-        return LiveIn(self.live_ins.index(variable))
 
-    def before_loop(self, variable: Variable) -> Const | LiveIn:
-        if variable not in self.initial and variable in self.captured and self.captured[variable].into:
-            self.initial[variable] = self.live_in(variable)
-        return self.initial.get(variable, ZERO)
+def _leads(ran: Symbolic, nodes: Sequence[Node]) -> Iterator[Order]:
+    """That no stream runs far ahead of another, among those that send and among those that receive."""
+    for direction in (False, True):
+        ports = [p for p, (_, sends) in enumerate(ran.ports) if sends is direction]
+        own = [[node.id for node in nodes if node.stream == p] for p in ports]
+        words = [len(_words_of(ran, *end)) for end in ran.ports if end[1] is direction]
+        moved = [max(1, len(o) // w) for o, w in zip(own, words, strict=True)]
+        yield from lead_orders(own, moved)
 
-    # --- Expressions
 
-    def read(self, variable: Variable) -> Value:
-        if variable in self.values:
-            return self.values[variable]
-        while variable in self.known:
-            known = self.known[variable]
-            if not isinstance(known, Before):
-                return known
-            variable = known.variable
-        return Before(variable) if variable in self.changing else self.before_loop(variable)
+def _port(ran: Symbolic, stream: Stream, sends: bool) -> StreamPort:
+    name = ran.names.get((stream, sends)) or ran.names.get(stream) or stream.name
+    return StreamPort(name, sends, stream.size, _words_of(ran, stream, sends))
 
-    def value(self, expr: Expr) -> Value:
-        return self._value(expr, {})
 
-    def _value(self, expr: Expr, done: dict[int, Value]) -> Value:
-        found = done.get(id(expr))
-        if found is None:
-            operands = [self._value(arg, done) for arg in children(expr)]
-            done[id(expr)] = found = self._evaluate(expr, operands)
-        return found
+def _words_of(ran: Symbolic, stream: Stream, sends: bool) -> tuple[Word, ...]:
+    """The words in which elements move."""
+    return sent_words(stream.words) if sends and stream not in ran.received else stream.words
 
-    def _evaluate(self, expr: Expr, args: list[Value]) -> Value:
-        match expr:
-            case ir.Const(value):
-                return Const(value)
-            case Read(variable):
-                return self.read(variable)
-            case Apply(op):
-                return self.graph.pure(op, *args, where=self.where)
-            case Load():
-                return self.load(expr, args)
 
-    def predicate(self, expr: Expr) -> Value:
-        """A condition as 0 or 1."""
-        return self.graph.pure("ne", self.value(expr), ZERO, where=self.where)
-
-    def guard(self, expr: Expr) -> Value:
-        return self.graph.pure("and", self.predicate(expr), self.read(self.alive), where=self.where)
-
-    def kept(self, condition: Value, new: Value, variable: Variable) -> Value:
-        """`new` where the condition holds, else what the variable was; `new` is 0 where it does not."""
-        old = self.read(variable)
-        return new if old == ZERO else self.graph.pure("select", condition, new, old, where=self.where)
-
-    # --- Memories
-
-    def load(self, load: Load, index: list[Value]) -> Value:
-        array = load.array
-        base, offset = self.address(array, index)
-        if array not in self.stored and array not in self.captured and base == ZERO:
-            return Const(array.initial[offset]) if offset < len(array.initial) else ZERO
-        address = self.graph.pure("add", base, Const(offset), where=self.where)
-        memory = self.memory(array)
-        draft = Draft("load", (address,), memory=memory, where=self.where)
-        use = self.graph.shared(draft, self.versions.get(array, 0))
-        self.words[use.node] = extended(array.element.bits, array.element.signed)
-        access = Access(use.node, False, base, offset, (load.site,), load.settled)
-        known = self.accesses[memory].get(use.node)
-        self.accesses[memory][use.node] = known.shared_with(access) if known else access
-        return use
-
-    def store(self, stmt: ir.Store) -> None:
-        base, offset = self.address(stmt.array, [self.value(i) for i in stmt.index])
-        address = self.graph.pure("add", base, Const(offset), where=self.where)
-        memory = self.memory(stmt.array)
-        guarded = (address, self.value(stmt.value), self.guard(stmt.guard))
-        node = self.effect("store", *guarded, memory=memory, variable=stmt.array.name)
-        self.accesses[memory][node] = Access(node, True, base, offset, (stmt.site,))
-        self.versions[stmt.array] = self.versions.get(stmt.array, 0) + 1
-
-    def address(self, array: Array, index: list[Value]) -> tuple[Value, int]:
-        """Row-major, as a value and a constant to add to it."""
-        base, offset, stride = ZERO, 0, 1
-        total: Value = base
-        for value, extent in zip(reversed(index), reversed(array.shape), strict=True):
-            part, constant = self.graph.split(value)
-            total = self.graph.pure("add", total, self.scaled(part, stride), where=self.where)
-            offset += constant * stride
-            stride *= extent
-        total, more = self.graph.split(total)
-        return total, (offset + more) % (1 << 32)
-
-    def scaled(self, value: Value, stride: int) -> Value:
-        if stride & (stride - 1) == 0:
-            return self.graph.pure("shl", value, Const(stride.bit_length() - 1), where=self.where)
-        return self.graph.pure("mul", value, Const(stride), where=self.where)
-
-    def memory(self, array: Array) -> int:
-        if array not in self.memories:
-            self.memories[array] = len(self.memories)
-            self.accesses[self.memories[array]] = {}
-        return self.memories[array]
-
-    # --- Effects
-
-    def effect(self, op: str, *values: Value, variable: str | None = None, **fields: int) -> int:
-        draft = Draft(op, values, where=self.where, variable=variable, effect=True, **fields)
-        return self.graph.add(draft)
-
-    def on_stream(self, op: str, stream: Stream, *values: Value, variable: str | None = None) -> Use:
-        sends = op in ("send", "try_send", "close")
-        port = self.ports.setdefault((stream, sends), len(self.ports))
-        node = self.effect(op, *values, stream=port, variable=variable or stream.name)
-        # Both ends in one list, so that a kernel receives what it has sent itself.
-        self.operations.setdefault(None if self.kernel.ordered else stream, []).append(node)
-        return Use(node)
-
-    def run(self) -> dict[Variable, Const | LiveIn | Before]:
-        """Execute the body; returns which variables never change, or are always as another."""
-        for stmt in self.loop.body:
-            self.where = stmt.where
-            self.statement(stmt)
-        self.where = self.loop.where
-        alive, goes_on = self.read(self.alive), self.goes_on()
-        self.graph.name(goes_on, "alive")
-        # 1 in the iteration that is alive and does not go on
-        leaves = self.graph.pure("xor", alive, goes_on, where=self.where)
-        self.effect("stop", leaves)
-        for capture in self.kernel.captured:
-            if isinstance(capture.what, Variable) and capture.out and capture.what in self.assigned:
-                index = len(self.live_outs)
-                value = self.read(capture.what)
-                self.effect("result", value, leaves, index=index, variable=capture.what.name)
-                self.live_outs.append(capture.what)
-        self.values[self.alive] = goes_on
-        final = {variable: self.values[variable] for variable in self.changing if variable in self.values}
-        self.recurrences = Recurrences(self.graph, self.initial, final)
-        invariants = self.recurrences.invariants()
-        if invariants or not enabled(self.kernel, "congruence"):
-            return {**invariants}
-        return {v: Before(other) for v, other in congruent(self.graph, self.initial, final).items()}
-
-    def goes_on(self) -> Value:
-        """Whether there is an iteration after this one."""
-        alive = self.read(self.alive)
-        match self.loop.condition:
-            case Apply("or", (waits, condition)) if self.kernel.bubbles or self.kernel.rare:
-                # What is known last, that the iteration is a bubble, decides last: it is on a recurrence.
-                more = self.graph.pure("and", self.predicate(condition), alive, where=self.where)
-                return self.graph.pure("select", self.predicate(waits), alive, more, where=self.where)
-            case condition:
-                return self.graph.pure("and", self.predicate(condition), alive, where=self.where)
-
-    def statement(self, stmt: Stmt) -> None:
-        match stmt:
-            case ir.Assign(variable, value):
-                self.values[variable] = result = self.value(value)
-                self.graph.name(result, variable.name)
-            case ir.Store():
-                self.store(stmt)
-            case ir.Receive():
-                self.receive(stmt)
-            case ir.Send(stream, _, values, worked, guard):
-                self.send(stream, [self.value(v) for v in values], worked, guard)
-            case ir.Close(stream, _, guard):
-                self.on_stream("close", stream, self.guard(guard))
-            case ir.Ended(stream, _, target, guard):
-                condition = self.value(guard)
-                ended = self.on_stream("ended", stream, self.guard(guard), variable=target.name)
-                self.values[target] = self.kept(condition, ended, target)
-            case ir.Assert(condition, message, guard):
-                holds = self.graph.pure("eq", self.value(condition), ZERO, where=self.where)
-                failed = self.graph.pure("and", holds, self.guard(guard), where=self.where)
-                if failed != ZERO:
-                    self.effect("fail", failed, index=len(self.assertions))
-                    self.assertions.append(message)
-            case _:
-                raise AssertionError(f"not in the final form: {type(stmt).__name__}")
-
-    def receive(self, stmt: ir.Receive) -> None:
-        condition, guard = self.value(stmt.guard), self.guard(stmt.guard)
-        first = "try_recv" if stmt.worked is not None else "await" if stmt.passed is not None else "recv"
-        for position, target in enumerate(stmt.targets):
-            op = "recv" if position else first
-            got = self.on_stream(op, stmt.stream, self.read(target), guard, variable=target.name)
-            self.values[target] = got
-            word = stmt.stream.words[position]
-            self.words[got.node] = extended(8 * word.size, word.signed)
-            if position == 0 and first != "recv":
-                happened = replace(got, output=1)
-                both = self.graph.pure("and", guard, happened, where=self.where)
-                guard = happened if stmt.passed is None else both
-        if stmt.passed is not None:
-            self.values[stmt.passed] = happened
-        if stmt.worked is not None:
-            self.values[stmt.worked] = self.kept(condition, happened, stmt.worked)
-
-    def send(self, stream: Stream, values: list[Value], worked: Variable | None, guarded: Expr) -> None:
-        condition, guard = self.value(guarded), self.guard(guarded)
-        if stream not in self.received:
-            values = packed(self.graph, stream.words, values, self.where)
-        for position, value in enumerate(values):
-            if worked is not None and position == 0:
-                guard = self.on_stream("try_send", stream, value, guard, variable=worked.name)
-            else:
-                self.on_stream("send", stream, value, guard)
-        if worked is not None:
-            self.values[worked] = self.kept(condition, guard, worked)
-
-    # --- The result
-
-    def result(self, capacity: Capacity) -> DFG:
-        loop = Loop(self.graph, self.initial, self.recurrences.final, self.alive)
-        effects = Effects(self.operations, self.accesses, self.words)
-        loop, effects = improved(self.kernel, loop, effects)
-        self.graph, self.recurrences = loop.graph, Recurrences(loop.graph, self.initial, loop.final)
-        if enabled(self.kernel, "balance"):
-            balance(self.graph, self.recurrences.final)
-        if enabled(self.kernel, "muladd"):
-            fuse(self.graph, self.recurrences.final, capacity.multiplies)
-        nodes, new = finish(self.graph, self.recurrences)
-        orders: list[Order] = []
-        for operations in effects.operations.values():
-            orders += stream_orders([new[node] for node in operations])
-        if self.kernel.bubbles:
-            directions = [sends for _, sends in self.ports]
-            sends = [node.id for node in nodes if node.stream is not None and directions[node.stream]]
-            orders = list(dict.fromkeys([*orders, *stream_orders(sends)]))
-        elif not self.kernel.ordered:
-            orders += self.leads(nodes)
-        for accesses in effects.accesses.values():
-            needed = [replace(a, node=new[a.node]) for a in accesses.values() if a.node in new]
-            orders += memory_orders(needed)
-        live_ins = positions(operand.index for operand in live_ins_of(nodes))
-        memories = positions(node.memory for node in nodes if node.memory is not None)
-        return DFG(
-            self.kernel.name,
-            tuple(compacted(node, live_ins, memories) for node in nodes),
-            tuple(orders),
-            tuple(self.port(stream, sends) for stream, sends in self.ports),
-            tuple(self.describe(array) for array, m in self.memories.items() if m in memories),
-            tuple(self.names[v] for i, v in enumerate(self.live_ins) if i in live_ins),
-            tuple(self.names[v] for v in self.live_outs),
-            tuple(self.assertions),
-        )
-
-    def leads(self, nodes: Sequence[Node]) -> Iterator[Order]:
-        for direction in (False, True):
-            ports = [p for p, (_, sends) in enumerate(self.ports) if sends is direction]
-            own = [[node.id for node in nodes if node.stream == p] for p in ports]
-            words = [len(self.words_of(*end)) for end in self.ports if end[1] is direction]
-            moved = [max(1, len(o) // w) for o, w in zip(own, words, strict=True)]
-            yield from lead_orders(own, moved)
-
-    def port(self, stream: Stream, sends: bool) -> StreamPort:
-        name = self.names.get((stream, sends)) or self.names.get(stream) or stream.name
-        return StreamPort(name, sends, stream.size, self.words_of(stream, sends))
-
-    def words_of(self, stream: Stream, sends: bool) -> tuple[Word, ...]:
-        """The words in which elements move."""
-        return sent_words(stream.words) if sends and stream not in self.received else stream.words
-
-    def describe(self, array: Array) -> Memory:
-        capture = self.captured.get(array)
-        if array not in self.names:
-            self.names[array] = unused_name(array.name, self.taken)
-            self.taken[self.names[array]] = None
-        into = capture is not None and capture.into
-        out = capture is not None and capture.out and array in self.stored
-        return Memory(self.names[array], array.size, into, out, array.initial)
+def _described(ran: Symbolic, array: Array) -> Memory:
+    capture = ran.captured.get(array)
+    if array not in ran.names:
+        ran.names[array] = unused_name(array.name, ran.taken)
+        ran.taken[ran.names[array]] = None
+    into = capture is not None and capture.into
+    out = capture is not None and capture.out and array in ran.stored
+    return Memory(ran.names[array], array.size, into, out, array.initial)

@@ -17,8 +17,7 @@ from macah.syntax import KernelBlock
 from macah.toolchain import preprocessed
 from macah.translate_align import source_words
 from macah.translate_files import restored
-from macah.translate_host import HostKernel as HostKernel
-from macah.translate_host import kernel_call
+from macah.translate_host import HostKernel, kernel_call
 from macah.translate_prelude import DEFINED, how_to_compile, own_flags, prelude
 from macah.translate_sheet import Sheet
 from macah.translate_statics import refer_to_statics

@@ -10,9 +10,9 @@ from pycparser import c_ast
 
 from backend.dfg import DFG
 from macah import ir
+from macah.names import host_names
 from macah.program import KernelSite, walk
 from macah.syntax import KernelBlock
-from macah.todfg import host_names
 from macah.translate_overlap import exposed_names, overlap_check
 from macah.translate_statics import static_declarations
 

@@ -14,8 +14,8 @@ from pycparser import c_ast
 
 from backend.dfg import DFG
 from macah import ir
+from macah.names import host_names
 from macah.program import walk
-from macah.todfg import host_names
 
 
 @dataclass(slots=True)

@@ -288,7 +288,7 @@ def has_loop(body: Body) -> bool:
     return any(isinstance(stmt, ir.While | ir.DoWhile) for stmt in statements(body))
 
 
-def count_loops(body: Body) -> int:
+def own_loops(body: Body) -> int:
     """How many of a body's own statements are loops."""
     return sum(isinstance(stmt, ir.While | ir.DoWhile) for stmt in body)
 

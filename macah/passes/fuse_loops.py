@@ -36,7 +36,7 @@ from macah.passes.independent import independent
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, near, step_back
 from macah.passes.loop_stages import Stage, Stages, stages_of
 from macah.passes.predicate import Predicates, either, negate, select
-from macah.walk import count_loops, has_loop, variables_in, written
+from macah.walk import has_loop, own_loops, variables_in, written
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
@@ -71,7 +71,7 @@ class _Fuser:
             pieces.append(self.statement(stmt, near(stmt, live)) if has_loop((stmt,)) else (stmt,))
             step_back(stmt, live)
         body = tuple([stmt for piece in reversed(pieces) for stmt in piece])
-        if count_loops(body) > 1:
+        if own_loops(body) > 1:
             body = independent(body, after, self.predicates)
             return self.sequence(body, after)
         return body

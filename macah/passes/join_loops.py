@@ -31,10 +31,10 @@ from macah.walk import (
     Renaming,
     arrays_read,
     arrays_written,
-    count_loops,
     has_loop,
     loads_in,
     map_expr,
+    own_loops,
     read,
     replace_reads,
     statements,
@@ -65,9 +65,9 @@ class _Joiner:
         """The body with loops joined in it, and in the bodies in it."""
         if not has_loop(body):
             return body
-        if count_loops(body) > 1:
+        if own_loops(body) > 1:
             joined = self.body(independent(body, after, self.predicates), after, {})
-            body = joined if count_loops(joined) < count_loops(body) else body
+            body = joined if own_loops(joined) < own_loops(body) else body
         live, made = set(after), list[Stmt]()
         for stmt in reversed(body):
             made.append(self.inside(stmt, near(stmt, live)) if has_loop((stmt,)) else stmt)
@@ -147,13 +147,13 @@ class _Joiner:
     def both(self, first: DoWhile, second: DoWhile, after: Live) -> DoWhile | None:
         """A loop with both bodies; inner loops have to become one as well."""
         loop = replace(first, body=(*first.body, *second.body))
-        inner = count_loops(loop.body)
+        inner = own_loops(loop.body)
         if any(isinstance(stmt, ir.If) and has_loop((stmt,)) for stmt in loop.body):
             return None
         if inner == 0:
             return loop
         body = self.body(loop.body, live_at_body_end(loop, after), {})
-        left = count_loops(body)
+        left = own_loops(body)
         return replace(loop, body=body) if (inner, left) == (2, 1) else None
 
     def apart(

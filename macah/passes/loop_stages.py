@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from macah import ir
 from macah.ir import Body, DoWhile, Stmt, Variable
 from macah.passes.liveness import lived_through
-from macah.walk import count_loops, is_constant, statements, targets, variables_in
+from macah.walk import is_constant, own_loops, statements, targets, variables_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Stages:
 
 def stages_of(body: Body, after: Iterable[Variable]) -> Stages:
     """A body with loops, of which `after` is live after it."""
-    number = count_loops(body)
+    number = own_loops(body)
     resumes = _Resumes(after, number)
     then, stages = list[Stmt](), list[Stage]()
     for stmt in reversed(body):

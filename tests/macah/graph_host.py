@@ -18,7 +18,8 @@ from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
 from macah.todfg import build_dfg
-from macah.translate import HostKernel, to_host_c
+from macah.translate import to_host_c
+from macah.translate_host import HostKernel
 from sim.cosim import RUNTIME
 
 _STUB = r"""

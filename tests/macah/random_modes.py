@@ -23,9 +23,10 @@ from program_generator import program
 
 from macah.build import build
 from macah.cli_parse import parse
-from macah.compile import Simulated, fabric_of, fronts, mapped
+from macah.compile import Simulated, fronts, mapped
 from macah.dataflow import circuit
 from macah.diagnostic import MacahError
+from macah.fabrics import fabric_of
 from macah.host import Host
 from macah.messages import Messages
 from macah.program import read_program

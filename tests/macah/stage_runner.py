@@ -14,8 +14,8 @@ from backend.dfg import DFG, Word
 from backend.run_dfg import DFGRun, run_dfg
 from backend.verilog_frame import Design
 from macah import ir
+from macah.names import host_names
 from macah.run import run_kernel
-from macah.todfg import host_names
 from sim.simulate import SimRun, simulate
 
 MOST_EXECUTIONS = 6

@@ -17,7 +17,7 @@ from macah.host import Host
 from macah.messages import MessageOptions, Messages
 from macah.program import read_program
 from macah.stages import Stages
-from macah.translate import HostKernel
+from macah.translate_host import HostKernel
 
 # The kernel fits on no array, which mapping would find out.
 TOO_LARGE = """\

@@ -12,7 +12,8 @@ from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import Program, parse_program, read_program
 from macah.todfg import build_dfg
-from macah.translate import HostKernel, to_host_c
+from macah.translate import to_host_c
+from macah.translate_host import HostKernel
 
 FLAGS = ["-std=gnu11", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-O2"]
 WORDS = (Word(0, 2, True),)
