@@ -28,7 +28,7 @@ FORMAT = "macah-design 1"
 """What tells the form, and its version."""
 
 _UNIT = re.compile(r"\(\(struct __attribute__\(.*\{ __UINT(\d+)_TYPE__ word; \} \*\)&(.*)\)\[(.*)\]\.word")
-"""What `lower_storage.unit_source` makes."""
+"""What `lower_host_names.unit_source` makes."""
 _STEP = re.compile(r"\[([^\[\]]*)\]|\.(\w+)")
 
 Table = dict[str, Any]

@@ -12,9 +12,9 @@ from macah.lower_base import Base
 from macah.lower_facts import Reconsider, key_of
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Object
-from macah.lower_storage import unresolved
 from macah.lower_units import As, Position, number, position, times, total
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
+from macah.lower_words import unresolved
 
 _RELATIONS = {"<", "<=", ">", ">="}
 

@@ -16,8 +16,8 @@ from macah.lower_choices import Choices
 from macah.lower_constants import literal
 from macah.lower_operators import NOTHING
 from macah.lower_scope import Broken, Constant, FunctionName, Object, Typedef
-from macah.lower_storage import NO_FLOAT
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
+from macah.lower_words import NO_FLOAT
 from macah.program import place_of
 from macah.syntax import OrElse
 from macah.syntax import StreamType as StreamTypeNode

@@ -18,8 +18,8 @@ from macah.lower_facts import Facts
 from macah.lower_operators import NOTHING
 from macah.lower_parameters import Parameter, Parameters, is_flat
 from macah.lower_scope import FunctionName, Object, Scope
-from macah.lower_storage import element_type, stream_of
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
+from macah.lower_words import element_type, stream_of
 from macah.program import Program, place_of
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from macah import ir
 from macah.ctypes import ArrayType, CType, Integer, size_of
-from macah.lower_scope import Table
+from macah.lower_scope import Object, Table
 from macah.lower_units import Step, after, position
+from macah.lower_values import Lvalue
 
 
 def image_of(ctype: CType, table: Table) -> bytes:
@@ -37,3 +39,21 @@ def interleaved(ctype: CType, names: Sequence[str], indices: Sequence[int]) -> t
 def words_of(image: bytes, size: int) -> list[int]:
     """The bytes as unsigned numbers of `size` bytes."""
     return [int.from_bytes(image[at : at + size], "little") for at in range(0, len(image), size)]
+
+
+def table_units(owner: Object, whole: Lvalue, unit: Integer, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The units of a union in all elements of a table, or of a whole raw table."""
+    assert owner.table is not None
+    image, size = image_of(owner.type, owner.table), size_of(whole.type) or 0
+    words: list[int] = []
+    for index in product(*map(range, shape)):
+        steps, _ = interleaved(owner.type, whole.path, index)
+        start = position(owner.type, steps).start
+        words += words_of(image[start : start + size], unit.size)
+    return tuple(words)
+
+
+def table_values(owner: Object, path: tuple[str, ...], shape: tuple[int, ...]) -> list[int]:
+    """The values of a scalar in all elements of a table."""
+    assert owner.table is not None
+    return [owner.table.get((path, index), 0) for index in product(*map(range, shape))]

@@ -21,8 +21,8 @@ from macah.lower_image import image_of
 from macah.lower_initializers import InitializerReader, Item
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Broken, Constant, Entity, FunctionName, Object, Typedef
-from macah.lower_storage import integer_type
 from macah.lower_values import Leaf, Lvalue, Rvalue
+from macah.lower_words import integer_type
 from macah.program import place_of
 
 # Up to so many scalars are set to zero one by one where an initialiser leaves them out.

@@ -29,9 +29,9 @@ from macah.lower_base import type_text
 from macah.lower_layout import member_path
 from macah.lower_pointers import Pointers
 from macah.lower_scope import Constant, FunctionName, Object
-from macah.lower_storage import integer_type
 from macah.lower_units import UNITS, As, Window
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
+from macah.lower_words import integer_type
 from macah.program import place_of
 
 

@@ -14,9 +14,9 @@ from macah.lower_arithmetic import convert
 from macah.lower_base import type_text
 from macah.lower_facts import key_of
 from macah.lower_scope import FunctionName, Object, Scope
-from macah.lower_storage import integer_type
 from macah.lower_streams import Streams
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
+from macah.lower_words import integer_type
 from macah.program import has_effects, place_of
 
 

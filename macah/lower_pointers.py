@@ -17,9 +17,9 @@ from macah.lower_arithmetic import apply
 from macah.lower_facts import Key, Reconsider, key_of
 from macah.lower_host_pointers import HostPointers, HostTarget
 from macah.lower_scope import Object
-from macah.lower_storage import unresolved
 from macah.lower_units import As, Step, number, position, times, total
 from macah.lower_values import Lvalue, Pointee, Reference, Value
+from macah.lower_words import unresolved
 
 
 class Pointers(Addresses):

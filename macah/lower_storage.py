@@ -7,20 +7,18 @@ and an array in them adds its dimensions.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 from arch.ops import word
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, CType, Floating, Integer, Pointer, StreamType, StructType, size_of, spell
+from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructType, size_of
 from macah.diagnostic import MacahError, Place
 from macah.lower_facts import Facts, Reconsider, key_of
-from macah.lower_image import image_of, interleaved, words_of
-from macah.lower_layout import scalar_leaves
+from macah.lower_host_names import flattened, named_beginning, source_of, unit_source, written_as
+from macah.lower_image import table_units, table_values
 from macah.lower_scope import FileScope, Object, Scope
-from macah.lower_units import As, Step, Window, after, overlaps, position, unit_of
+from macah.lower_units import Step, Window, after, position, unit_of
 from macah.lower_values import Leaf, Lvalue
-
-NO_FLOAT = "floating point is not supported on this architecture"
+from macah.lower_words import element_type, integer_type, stream_of, unresolved
 
 
 @dataclass(slots=True)
@@ -79,13 +77,13 @@ class Storage:
 
     def host_offset(self, pointer: Lvalue, base: Lvalue, where: Place, in_bytes: bool) -> ir.Variable:
         """The place of a captured pointer in what it points into, from `base` on, in elements or bytes."""
-        source = _written(pointer)
+        source = written_as(pointer)
         if in_bytes:
             source = f"(*(char **)&{source})"
         variable = ir.Variable(pointer.object.name, 32, pointer.object.where)
         self._check_visible(pointer.object, where)
         self._check_visible(base.object, where)
-        whole = f"(__typeof__({source}))&{_written(base)}"
+        whole = f"(__typeof__({source}))&{written_as(base)}"
         self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, whole, True))
         return variable
 
@@ -93,7 +91,7 @@ class Storage:
         """Whether a captured pointer is not null."""
         variable = ir.Variable(f"{pointer.object.name} is set", 32, pointer.object.where)
         self._check_visible(pointer.object, where)
-        source = f"{_written(pointer)} != 0"
+        source = f"{written_as(pointer)} != 0"
         self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, is_pointer=True))
         return variable
 
@@ -130,13 +128,15 @@ class Storage:
 
     def _make_units(self, whole: Lvalue, where: Place) -> Leaf:
         owner = whole.object
-        shape, shiftable, source = _walk(whole, where)[:3] if whole.steps else ((), (), owner.source or "")
+        shape, shiftable, source = (
+            flattened(whole, where)[:3] if whole.steps else ((), (), owner.source or "")
+        )
         if whole.path and whole.path[-1].startswith("@"):
-            named = _named_beginning(whole.type)
+            named = named_beginning(whole.type)
             if not named:
                 self.facts.raw.add(key_of(owner))
                 raise Reconsider
-            source = _source(source, named)
+            source = source_of(source, named)
         size = size_of(whole.type)
         if size is None:
             raise MacahError(f"the size of '{owner.name}' is not known", where, code="incomplete-type")
@@ -149,7 +149,7 @@ class Storage:
         else:
             source = unit_source(source, unit, "[0]")
         if owner.table is not None:
-            words = _table_units(owner, whole, unit, shape[:-1] if count > 1 else shape)
+            words = table_units(owner, whole, unit, shape[:-1] if count > 1 else shape)
             return (
                 ir.Array(name, shape, element_type(unit), shiftable, owner.where, words)
                 if shape
@@ -204,13 +204,13 @@ class Storage:
         key = (lvalue.object, lvalue.path)
         if key not in self._pointees:
             self._check_visible(lvalue.object, where)
-            source = _source(lvalue.object.source, lvalue.path)
+            source = source_of(lvalue.object.source, lvalue.path)
             self._pointees[key] = Object(name, target, lvalue.type.const, lvalue.object.where, f"(*{source})")
         found = self._pointees[key]
         return Lvalue(found, target, found.const)
 
     def _make(self, lvalue: Lvalue, where: Place) -> Leaf:
-        shape, shiftable, source, ctype = _walk(lvalue, where)
+        shape, shiftable, source, ctype = flattened(lvalue, where)
         owner = lvalue.object
         name = ".".join((owner.name, *(step for step in lvalue.path if not step.startswith("@"))))
         if isinstance(ctype, StreamType):
@@ -218,7 +218,7 @@ class Storage:
             return self._capture(owner, stream, source, ctype, where)
         integer = integer_type(ctype, name, where)
         if owner.table is not None:
-            values = _table(owner, lvalue.path, shape)
+            values = table_values(owner, lvalue.path, shape)
             if not shape:
                 return values[0]
             words = tuple(word(integer.bits, v) for v in values)
@@ -275,159 +275,7 @@ class Storage:
             raise MacahError(message, where, hint=hint, code="not-visible")
 
 
-def unresolved(name: str, target: CType, where: Place) -> MacahError:
-    """The error for a pointer that the kernel cannot capture."""
-    hint = f"declare it as an array of known size, '{spell(target, name.split('.')[-1] + '[N]')}'"
-    if isinstance(target, ctypes.Void | ctypes.FunctionType):
-        hint = "declare it as an array of a known type and size"
-    return MacahError(
-        f"pointer '{name}' cannot be resolved to one array at compile time",
-        where,
-        hint=hint,
-        code="unresolved-pointer",
-    )
-
-
-def stream_of(
-    name: str, ctype: StreamType, shape: tuple[int, ...], declared: Place | None, where: Place
-) -> ir.Stream:
-    """The IR's stream for a stream handle, or an array of them."""
-    words = []
-    unit = unit_of(ctype.element) if overlaps(ctype.element) else None
-    for _, leaf, offset in scalar_leaves(ctype.element):
-        scalar = integer_type(leaf, name, where)
-        words.append(ir.Word(offset, scalar.size, scalar.signed))
-    if unit is not None:
-        size = size_of(ctype.element) or 0
-        words = [ir.Word(offset, unit.size, False) for offset in range(0, size, unit.size)]
-    if not words:
-        raise MacahError(f"the elements of stream '{name}' are empty", where, code="stream-element")
-    return ir.Stream(name, ctypes.size_of(ctype.element) or 0, tuple(words), shape, declared)
-
-
-def integer_type(ctype: CType, name: str, where: Place) -> Integer:
-    """`ctype` as a type that a word holds, or an error that says why not."""
-    match ctype:
-        case Integer(size=16):
-            hint = "use 'long long', of 64 bits"
-            raise MacahError(
-                f"'{name}': type '{ctype}' is wider than kernels support", where, hint=hint, code="wide-type"
-            )
-        case Integer():
-            return ctype
-        case Floating():
-            raise MacahError(
-                f"'{name}' has type '{ctype}': {NO_FLOAT}", where, hint="use integers", code="floating-point"
-            )
-        case Pointer():
-            hint = "use an array and an index, or point it to one array where it is declared"
-            raise MacahError(
-                f"pointer '{name}' cannot be resolved to one array at compile time",
-                where,
-                hint=hint,
-                code="unresolved-pointer",
-            )
-        case StructType(kind="union"):
-            raise MacahError(
-                f"union '{name}' is not supported in a kernel",
-                where,
-                hint="use a struct",
-                code="unsupported-type",
-            )
-    raise MacahError(f"'{name}' of type '{ctype}' cannot be used in a kernel", where, code="unsupported-type")
-
-
-def element_type(ctype: Integer) -> ir.ElementType:
-    """How the host stores an integer."""
-    return ir.ElementType(8 * ctype.size, ctype.signed)
-
-
-def _walk(lvalue: Lvalue, where: Place) -> tuple[tuple[int, ...], tuple[bool, ...], str, CType]:
-    """The dimensions on the way to a scalar of an object, which are shiftable, its C lvalue, and its type."""
-    shape: list[int] = []
-    shiftable: list[bool] = []
-    source, ctype = lvalue.object.source or "", lvalue.object.type
-    names = list(lvalue.path)
-    while True:
-        match ctype:
-            case ArrayType(element, length, shifts):
-                if length is None or length <= 0:
-                    path = (lvalue.object.name, *lvalue.path)
-                    name = path[len(path) - len(names) - 1]
-                    kind = "variable-length array" if (length or 0) < 0 else "array of unknown size"
-                    message = f"{kind} '{name}' cannot be used in a kernel"
-                    raise MacahError(
-                        message, where, hint="give the array a constant size", code="variable-length-array"
-                    )
-                source += f"[{{{len(shape)}}}]"
-                shape.append(length)
-                shiftable.append(shifts)
-                ctype = element
-            case StructType(kind="struct") if names:
-                member = next(m for m in ctype.members if m.name == names[0])
-                source, ctype = _source(source, (names.pop(0),)), member.type
-            case _:
-                flags = tuple(shiftable) if any(shiftable) else ()
-                return tuple(shape), flags, source, ctype
-
-
-def _source(base: str, path: tuple[str, ...]) -> str:
-    return ".".join((base, *(name for name in path if not name.startswith("@"))))
-
-
-def _named_beginning(ctype: CType) -> tuple[str, ...]:
-    """The way to a member with a name, at the beginning of a union without one; () if there is none."""
-    assert isinstance(ctype, StructType), ctype
-    for member in ctype.members:
-        if member.offset == 0 and not member.bitfield:
-            if not member.name.startswith("@"):
-                return (member.name,)
-            if inner := _named_beginning(member.type):
-                return (member.name, *inner)
-    return ()
-
-
 def _structs(ctype: CType) -> list[StructType]:
     while isinstance(ctype, ArrayType):
         ctype = ctype.element
     return [ctype] if isinstance(ctype, StructType) else []
-
-
-def _written(lvalue: Lvalue) -> str:
-    """The C lvalue of a part of a variable of the host at constant indices."""
-    text = lvalue.object.source or ""
-    for step in lvalue.steps:
-        match step:
-            case ir.Const(value):
-                text += f"[{value}]"
-            case str() if not step.startswith("@"):
-                text += f".{step}"
-            case As():
-                # The beginning is the same.
-                break
-            case _:
-                pass
-    return text
-
-
-def unit_source(source: str, unit: Integer, index: str) -> str:
-    """The C lvalue of one unit of what `source` is; its struct may alias anything."""
-    word = f"__UINT{8 * unit.size}_TYPE__"
-    return f"((struct __attribute__((__packed__, __may_alias__)) {{ {word} word; }} *)&{source}){index}.word"
-
-
-def _table_units(owner: Object, whole: Lvalue, unit: Integer, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The units of a union in all elements of a table, or of a whole raw table."""
-    assert owner.table is not None
-    image, size = image_of(owner.type, owner.table), size_of(whole.type) or 0
-    words: list[int] = []
-    for index in product(*map(range, shape)):
-        steps, _ = interleaved(owner.type, whole.path, index)
-        start = position(owner.type, steps).start
-        words += words_of(image[start : start + size], unit.size)
-    return tuple(words)
-
-
-def _table(owner: Object, path: tuple[str, ...], shape: tuple[int, ...]) -> list[int]:
-    assert owner.table is not None
-    return [owner.table.get((path, index), 0) for index in product(*map(range, shape))]

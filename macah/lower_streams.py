@@ -14,9 +14,9 @@ from macah.lower_elements import Elements, element_of
 from macah.lower_expressions import Expressions
 from macah.lower_layout import scalar_leaves
 from macah.lower_operators import NOTHING
-from macah.lower_storage import integer_type
 from macah.lower_units import overlaps
 from macah.lower_values import Lvalue, Rvalue, Value
+from macah.lower_words import integer_type
 from macah.program import place_of
 
 
