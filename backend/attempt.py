@@ -12,7 +12,7 @@ from .flat import Problem
 from .mapping import MapOptions, Mapping, Schedule
 from .place import HOT, WARM, place
 from .pressure import demand, gentle_schedule
-from .route import LONG, route
+from .route import LONG, Left, route
 from .schedule import earliest_starts, modulo_schedule
 
 RECIPES = ((1, 1, 1), (0, 1, 1), (2, 3, 2), (0, 1, 2), (1, 1, 1), (1, 6, 2), (0, 1, 1), (2, 4, 4))
@@ -46,7 +46,7 @@ PLACING = -1
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of an attempt: a mapping, or how many conflicts remain.
+    """What came of an attempt: a mapping, or how many conflicts remain, and `left` which.
 
     `need` is how many registers the placed schedule needs in the mean.
     """
@@ -54,6 +54,7 @@ class Tried:
     result: Mapping | int
     schedule: Schedule
     need: float
+    left: Left | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class Attempts:
         if need > BURSTING * problem.terrain.registers:
             return Tried(STARVED, placement.schedule, need)
         result = route(problem, placement, seed, options.effort * routing, pulse)
+        if isinstance(result, Left):
+            return Tried(result.count, placement.schedule, need, result)
         return Tried(result, placement.schedule, need)
 
     def _schedule(self, interval: int, stretch: int) -> Schedule:

@@ -6,6 +6,7 @@ the prices of the moment are least; that succeeds where routing between fixed pl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -47,6 +48,19 @@ class Manner:
     work: int
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What was left when an attempt was given up.
+
+    At the best moment so many conflicts; at the end, what was wanted by several, the commonest kind first,
+    and the operations in conflict, those with most such routes first.
+    """
+
+    count: int
+    places: tuple[tuple[str, int], ...] = ()
+    nodes: tuple[int, ...] = ()
+
+
 ROOMY = Manner(settling=3, rest=3, renewal=0, work=4_000_000)
 PRESSED = Manner(settling=20, rest=40, renewal=2, work=12_000_000)
 """With few registers free an operation that moves does more harm to others than good."""
@@ -67,8 +81,8 @@ def route(
     seed: int,
     effort: float = 1.0,
     pulse: Callable[[int], None] = lambda _: None,
-) -> Mapping | int:
-    """A mapping near a placement, or how many conflicts there still were when they became no fewer.
+) -> Mapping | Left:
+    """A mapping near a placement, or which conflicts there still were when they became no fewer.
 
     `pulse` is told again and again how many are left, and may raise what ends the work.
     """
@@ -100,7 +114,24 @@ def route(
     relocation = Relocation(problem, board, flood, seed)
     negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY)
     conflicts = negotiation.run(len(problem.source), effort, pulse)
-    return conflicts if conflicts else _mapping_of(problem, ledger, interval, banks)
+    return (
+        _left(problem, board, ledger, conflicts)
+        if conflicts
+        else _mapping_of(problem, ledger, interval, banks)
+    )
+
+
+def _left(problem: Problem, board: Board, ledger: Ledger, count: int) -> Left:
+    """What is in conflict now."""
+    kinds = [resource.kind.value for resource in problem.fabric.resources]
+    places = Counter(kinds[k // board.interval] for k, used in enumerate(board.used) if used > 1)
+    places["function unit"] = sum(busy > 1 for busy in board.busy)
+    nodes, edges = ledger.survey()
+    wanting = Counter(nodes)
+    for e in edges:
+        wanting[problem.source[e]] += 1
+    shown = sorted(((f"{what}s", n) for what, n in places.items() if n), key=lambda place: -place[1])
+    return Left(count, tuple(shown), tuple(n for n, _ in wanting.most_common()))
 
 
 @dataclass(frozen=True, slots=True)

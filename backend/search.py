@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .ahead import Ahead, Key
-from .attempt import BURSTING, HUGE, MANY, RECIPES, SHORT, STARVED, Attempts, registers_needed
+from .attempt import BURSTING, HUGE, MANY, RECIPES, SHORT, STARVED, Attempts
 from .bound import Bounds
 from .clock import Clock, OutOfTime
 from .core import raised, refutation
 from .flat import Problem
-from .mapping import DoesNotFit, MapOptions, Mapping, Schedule, Shortage
-from .pressure import demand, gentle_schedule, lives
+from .mapping import DoesNotFit, MapOptions, Mapping, Schedule
+from .pressure import demand, gentle_schedule
+from .refusal import no_routes, out_of_time, too_many_values
+from .route import Left
 from .solved import BRIEF, MOST, QUESTIONS, small, solved
 
 ATTEMPTS = 4
@@ -46,7 +48,10 @@ CLOSE = 6
 """Persistence ends after the n-th round of attempts if the fewest conflicts are more than an n-th of this."""
 
 HOPELESS = 8
-"""With so many conflicts left, and one more for every ten operations, other seeds do not help either."""
+"""So many conflicts, and one more for every ten operations, are many."""
+
+LOST = 4
+"""With so many times more, longer intervals are tried in long steps, once each."""
 
 CROSSED = 0.85
 """If values need more than this part of the registers, in the mean, lack of registers is why nothing fits."""
@@ -58,8 +63,8 @@ BURST = 1.15
 """If a gentle schedule of the longest interval holds so many times more values at once than there are
 registers, no interval helps."""
 
-SHOWN = 12
-"""So many of the longest-living values are named."""
+BARREN = 3
+"""Where so many intervals in a row leave no fewer conflicts than those before, longer ones do not help."""
 
 
 @dataclass(slots=True)
@@ -91,8 +96,9 @@ class Search:
         self.least = options.interval or bounds.mii
         self.best: Mapping | None = None
         self.trials: dict[int, Trials] = {}
-        self.fewest, self.asked = 1 << 30, 0
-        self.hungry = self.late = False
+        self.fewest: Left | None = None
+        self.asked = self.barren = 0
+        self.hungry = self.late = self.lost = False
         self.leanest: tuple[float, Schedule] | None = None
         self.resigned: bool | None = None
         self.starved: Schedule | None = None
@@ -105,6 +111,7 @@ class Search:
         except OutOfTime:
             self.late = True
         except KeyboardInterrupt:
+            self.late = True
             if self.best is None:
                 raise
         finally:
@@ -116,14 +123,30 @@ class Search:
         interval = self.least
         while self.best is None and interval <= self.limit:
             self._try(interval, quick=interval < self.limit)
-            if self.best is None and self._futile(interval):
+            self.barren += not self.hungry
+            if self.best is None and (self._barren(interval) or self._futile(interval)):
                 return
             interval = self._above(interval)
 
     def _above(self, interval: int) -> int:
         """The interval after one, on the way up."""
-        patient = interval < self.least + PATIENT_STEPS and not self.hungry
-        return min(interval + (1 if patient else 1 + interval // 8), max(self.limit, interval + 1))
+        step = 1 + interval // (2 if self.lost else 8)
+        if not self.hungry and self._patient(interval):
+            step = 1
+        return min(interval + step, max(self.limit, interval + 1))
+
+    def _patient(self, interval: int) -> bool:
+        return interval < self.least + PATIENT_STEPS
+
+    def _barren(self, interval: int) -> bool:
+        """Whether conflicts stay many although intervals have become long."""
+        if interval < FUTILE * self.bounds.mii or self.barren < BARREN or self.fewest is None:
+            return False
+        return self.fewest.count > self._hopeless()
+
+    def _hopeless(self) -> int:
+        """With so many conflicts left, other seeds do not help either."""
+        return HOPELESS + self.problem.nodes // 10
 
     def _descend(self) -> None:
         """Better mappings, one interval after the other, down to one that yields none."""
@@ -173,12 +196,13 @@ class Search:
             if trials.made == first and self._solved(interval, brief=quick):
                 break
             trials.fewest = min(trials.fewest, result)
-            if trials.made < first and result < STARVED:
+            hopeless = self._hopeless()
+            self.lost = LOST * hopeless < result < STARVED
+            if trials.made < first and result < STARVED and (self._patient(interval) or not self.lost):
                 continue
             rounds = trials.made // len(RECIPES)
-            hopeless = HOPELESS + self.problem.nodes // 10
             enough = trials.made >= round(ATTEMPTS * effort) and trials.fewest > LIKELY
-            if result > 4 * hopeless or (not short and (enough or trials.fewest > hopeless)):
+            if result > LOST * hopeless or (not short and (enough or trials.fewest > hopeless)):
                 trials.closed = True
             if short and trials.fewest * rounds > CLOSE * max(1.0, effort):
                 trials.closed = True
@@ -253,49 +277,22 @@ class Search:
             self.report(f"{name}: values need too many registers")
         else:
             self.report(f"{name}: {tried.result} conflicts remain")
-            self.fewest = min(self.fewest, tried.result)
+            if tried.left and (self.fewest is None or tried.left.count < self.fewest.count):
+                self.fewest, self.barren = tried.left, -1
         return tried.result
 
     def failure(self) -> DoesNotFit:
         """Why nothing was found."""
-        bounds, name = self.bounds, self.problem.fabric.name
+        bounds, problem = self.bounds, self.problem
         where = f"at any initiation interval up to {self.limit}"
         if self.options.interval:
             where = f"at initiation interval {self.limit}"
         where += f" (the bound is {bounds.mii}: {bounds.binding})"
         if self.late:
-            left = f"; {self.fewest} conflicts remained" * (self.fewest < 1 << 30)
-            limit = round(self.clock.limit) or 1
-            return DoesNotFit(
-                f"no mapping found in the time limit of {self.clock.limit:g} s {where}{left}",
-                Shortage.TIME,
-                limit + 1,
-                limit,
-            )
+            return out_of_time(self.clock.limit, where, self.fewest)
         need, schedule = self.leanest if self.leanest else (0.0, None)
         if need <= CROSSED * self.registers or self.starved:
             schedule = self.starved
         if schedule is not None:
-            need = registers_needed(self.problem, schedule)
-            peak = max(demand(self.problem, schedule.interval, schedule.start))
-            return DoesNotFit(
-                f"{self.problem.dfg.name}: no routes found on {name} {where}: the best schedule holds"
-                f" {peak} values at once, {round(need)} in the mean, in {self.registers} registers",
-                Shortage.REGISTERS,
-                peak,
-                self.registers,
-                self._longest(schedule),
-            )
-        return DoesNotFit(
-            f"{self.problem.dfg.name}: no routes found on {name} {where}; {self.fewest} conflicts remained",
-            Shortage.ROUTES,
-            len(self.problem.source),
-            max(0, len(self.problem.source) - self.fewest),
-            bounds.cycle,
-        )
-
-    def _longest(self, schedule: Schedule) -> tuple[int, ...]:
-        """The nodes whose values live longest."""
-        held = lives(self.problem, schedule.interval, schedule.start)
-        order = sorted(held, key=lambda key: (-held[key], key))
-        return tuple(dict.fromkeys(n for n, _ in order))[:SHOWN]
+            return too_many_values(problem, where, schedule)
+        return no_routes(problem, where, bounds, self.fewest)

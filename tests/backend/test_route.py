@@ -11,7 +11,7 @@ from backend.flat import Problem
 from backend.mapper import map_kernel
 from backend.mapping import MapOptions, Mapping, MemoryPlace, Placement, Schedule
 from backend.place import placement_of
-from backend.route import route
+from backend.route import Left, route
 from backend.schedule import earliest_starts
 
 GRID = load_fabric("grid4x4")
@@ -84,8 +84,9 @@ def test_what_cannot_be_routed_ends_with_its_conflicts() -> None:
     units = [GRID.units_for(node.op)[0] for node in dfg.nodes]
     bad = Placement(Schedule(dfg, 1, tuple(start)), GRID, tuple(units), ())
     left = route(problem, bad, seed=1, effort=0.05)
-    assert isinstance(left, int)
-    assert left > 0
+    assert isinstance(left, Left)
+    assert left.count > 0 and left.nodes
+    assert dict(left.places)["function units"] > 0
 
 
 def test_arrays_follow_each_other_in_their_bank() -> None:
