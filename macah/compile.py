@@ -11,7 +11,8 @@ from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.dfg import DFG
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, Mapping, Shortage
+from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.relays import HEAVY, SPANS, kept, relayed
 from backend.rows import NoHardware
 from backend.verilog import Design, emit
 from backend.verilog_fabric import hardware
@@ -168,9 +169,13 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
 def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
     """A mapping; if the kernel has grown too large while it was made faster, of what it was before that."""
     wanted = options.mapping()
+    if kept(front.dfg) > HEAVY * fabric.registers and (found := _in_stages(front, fabric, wanted, stages)):
+        return found
     try:
         mapping = map_kernel(front.dfg, fabric, wanted, stages.say)
     except DoesNotFit as problem:
+        if problem.shortage in _CROWDED and (found := _in_stages(front, fabric, wanted, stages)):
+            return found
         lowered = replace(front.plain, without=front.plain.without | GROWING)
         if problem.shortage in _CROWDED and (smaller := _smaller(front, lowered, fabric)) is not None:
             with suppress(DoesNotFit):
@@ -182,10 +187,23 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
         wanted = replace(wanted, max_interval=mapping.interval - 1)
         lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
         with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
+            if found := _in_stages(front, fabric, wanted, stages):
+                return found
             smaller = _smaller(front, lowered, fabric)
             if smaller is not None and len(smaller.dfg.nodes) < nodes:
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
     return front, mapping
+
+
+def _in_stages(
+    front: Front, fabric: Fabric, wanted: MapOptions, stages: Stages
+) -> tuple[Front, Mapping] | None:
+    """A mapping with stages for what is kept over many iterations, if there is one."""
+    for span in SPANS:
+        if (dfg := relayed(front.dfg, span)) is not None:
+            with suppress(DoesNotFit):
+                return replace(front, dfg=dfg), map_kernel(dfg, fabric, wanted, stages.say)
+    return None
 
 
 def _smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:
