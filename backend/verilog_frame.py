@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arch.ops import verilog_function
 
 from .dfg import DFG
 from .verilog_names import Names
 from .verilog_values import literal
-from .watch import Watch
+from .watch import Watch, with_counts
 
 _RESERVED = """
 clk rst start done ctl_write ctl_address ctl_wdata ctl_rdata fail fail_index stalled
@@ -59,11 +59,19 @@ class FabricDesign(Design):
     """A fabric, the module `top`, with what makes it a kernel's; several kernels can take turns on it.
 
     Ports: as of any design, but those for streams are `pins`: what their names begin with, and whether they
-    send. Words are at the addresses that `access` has.
+    send. Words are at the addresses that `access` has. `twin` is the kernel by itself, if it is to count
+    beside the fabric what that cannot.
     """
 
     access: Access = Access((), (), (), ())
     pins: tuple[tuple[str, bool], ...] = ()
+    twin: Design | None = None
+
+    def with_twin(self, twin: Design) -> FabricDesign:
+        """The same, counted by a design of the same mapping, if that counts."""
+        if self.watch is None or twin.watch is None or twin.watch.turn is None:
+            return self
+        return replace(self, watch=with_counts(self.watch, twin.watch), twin=twin)
 
 
 def own_access(dfg: DFG) -> Access:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Map
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .dfg import Place
 from .mapping import Mapping
@@ -38,7 +38,8 @@ class Watch:
     """Names of a design's own signals: the register of the slot, and what is 1 when an iteration is complete.
 
     Where an iteration starts every interval, the cycles say how many there were, and `complete` is None.
-    Registers of an observer: `turn` changes when an iteration has been counted in `counts`.
+    Registers of an observer: `turn` changes when an iteration has been counted in `counts`. If these are not
+    the design's but those of its twin `beside` it, they are names of the bench.
     """
 
     slot: str | None
@@ -46,6 +47,7 @@ class Watch:
     waits: tuple[Wait, ...]
     turn: str | None = None
     counts: tuple[str, ...] = ()
+    beside: bool = False
 
 
 def watch_mapped(mapping: Mapping, observer: Observer | None = None) -> Watch:
@@ -64,6 +66,20 @@ def watch_loaded(mapping: Mapping, ports: Map[int, str]) -> Watch:
     stream = {mapping.placement.unit[n]: s for s, slots in nodes.items() for n in slots.values()}
     waits = (Wait(port, None, nodes.get(stream.get(unit, -1), {})) for unit, port in ports.items())
     return Watch("slot", None, tuple(waits))
+
+
+TWIN_TURN = "twin_turn"
+"""A bench's name of `turn` of the twin that runs."""
+
+
+def twin_count(place: int) -> str:
+    """A bench's name of one of its `counts`."""
+    return f"twin_count_{place}"
+
+
+def with_counts(watch: Watch, twin: Watch) -> Watch:
+    """What a fabric waits for, with what its kernel's twin counts."""
+    return replace(watch, turn=TWIN_TURN, counts=tuple(map(twin_count, range(len(twin.counts)))), beside=True)
 
 
 def _nodes(mapping: Mapping) -> dict[int, dict[int | None, int]]:

@@ -136,15 +136,12 @@ def loaded(kernels: Sequence[Compiled], fabric: Fabric, stages: Stages) -> list[
         for kernel in kernels:
             assert made is not None
             try:
-                design = made.load(kernel.mapping)
-                found.append(replace(kernel, design=design, loops=(), uncounted=_GENERIC))
+                design = made.load(kernel.mapping).with_twin(kernel.design)
+                found.append(replace(kernel, design=design))
             except NoHardware as problem:
                 message = f"kernel '{kernel.site.name}' cannot be loaded into {fabric.name}: {problem}"
                 raise MacahError(message, kernel.site.where, code="does-not-fit") from None
     return found
-
-
-_GENERIC = "on the generic netlist values have no names; on the specialised one the cycles are the same"
 
 
 def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Compiled:
@@ -153,7 +150,9 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
         front, mapping = map_front(front, fabric, options, stages)
     with stages(f"emit {front.site.name}"):
         counted = counted_loops(front, fabric, options)
-        design = emit(mapping, shadow=counted.shadow)
+        # Beside a fabric, its module must not have the name of one of the fabric's.
+        name = f"{fabric.name}_beside_{front.dfg.name}" if options.netlist == "generic" else ""
+        design = emit(mapping, counted.shadow, name)
         return Compiled(
             front.site,
             front.kernel,
@@ -216,8 +215,9 @@ def _smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:
 
 def counted_loops(front: Front, fabric: Fabric, options: Options) -> Counted:
     """For a profile: the loops of a kernel whose bodies can be counted beside its design."""
-    counts = options.profile and options.netlist == "specialised"
-    return count_loops(front.lowered, front.kernel, front.dfg, fabric) if counts else Counted()
+    if not options.profile:
+        return Counted()
+    return count_loops(front.lowered, front.kernel, front.dfg, fabric)
 
 
 _HINTS = {

@@ -32,12 +32,15 @@ class Recorder(Protocol):
 
 
 def bench_text(
-    kernels: DesignLike | Sequence[DesignLike], wave: Recorder | None = None, watch: Watch | None = None
+    kernels: DesignLike | Sequence[DesignLike],
+    wave: Recorder | None = None,
+    watch: Watch | None = None,
+    beside: Sequence[str] = (),
 ) -> str:
     """The bench of a design, or of kernels that take turns on a fabric.
 
     Each change of `go`, which the control plane makes, is one execution. With `watch`, it tells the runtime
-    what a profile is made from.
+    what a profile is made from, and what that takes `beside` the design are lines of the bench.
     """
     kernels = kernels if isinstance(kernels, Sequence) else [kernels]
     design = kernels[0]
@@ -50,6 +53,7 @@ def bench_text(
             "  reg go = 0, finished = 0, again = 0, first = 1; reg [31:0] which = 0, from = 0, many = 0;",
             *(f"  {line}" for line in instance(design)),
             *(f"  {line}" for line in (wave.start(design) if wave else ())),
+            *(f"  {line}" for line in beside),
             *(f"  {line}" for line in (watch_declarations(watch) if watch else ())),
             "  initial begin",
             "    $macah_status(stalled);",

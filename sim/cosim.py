@@ -101,11 +101,16 @@ def build_image(
     numbers = together(designs)
     groups = [[designs[k] for k in group] for group in numbers]
     waves = [wave and wave.of(group[0].top, len(groups) > 1) for group in groups]
-    watched = [watches[group[0]] if watches else None for group in numbers]
+    watched = [_watch([watches[k] for k in group]) if watches else None for group in numbers]
     simulation = SIMULATORS[simulator](groups, directory, compiler, waves, watched)
     source = directory / "image.c"
     source.write_text(_image_source(designs, numbers, simulation, lockstep, stall_cycles))
     return Image(_COSIM_SOURCES, (source,))
+
+
+def _watch(watches: Sequence[Watch | None]) -> Watch | None:
+    """What a profile is made from where kernels take turns on a design: they differ in what they count."""
+    return max(watches, key=lambda watch: len(watch.counts) if watch is not None else -1)
 
 
 def write_layouts(designs: Sequence[DesignLike], wave: Wave, simulator: str) -> None:

@@ -27,6 +27,7 @@ from .simulator import (
     run_compiler,
     run_tool,
 )
+from .twins import twin_lines, twin_texts
 from .wave import Wave
 
 _CONTROL = Path(__file__).resolve().parent / "control.py"
@@ -70,8 +71,9 @@ def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
 
 def _compile_design(group: Sequence[DesignLike], base: Path, wave: Wave | None, watch: Watch | None) -> Path:
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
-    kernel.write_text(group[0].text)
-    bench.write_text(bench_text(group, wave, watch))
+    beside = group if watch is not None else ()
+    kernel.write_text("\n".join([group[0].text, *twin_texts(beside)]))
+    bench.write_text(bench_text(group, wave, watch, tuple(twin_lines(beside))))
     compiled = base.with_suffix(".vvp")
     compile_verilog([kernel, bench], BENCH, compiled)
     return compiled

@@ -30,6 +30,7 @@ from .simulator import (
     run_compiler,
     run_tool,
 )
+from .twins import twin_texts
 from .verilator_glue import PREFIX, bench_text, glue_text
 from .wave import SMALL, Wave
 
@@ -105,7 +106,7 @@ def _verilate(
 ) -> Path:
     """The directory of the C++ that Verilator makes of a design."""
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
-    kernel.write_text(group[0].text)
+    kernel.write_text("\n".join([group[0].text, *twin_texts(group if watch is not None else ())]))
     bench.write_text(bench_text(group, wave, watch))
     command = [tools.verilator, "--cc", "--top-module", BENCH, "--prefix", PREFIX, "--Mdir", str(base)]
     command += ["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style"]

@@ -10,6 +10,7 @@ from backend.watch import Watch
 
 from .access import DesignLike, Transfer, access_of, fetches, stores
 from .bench import BENCH, Pin, instance, patience, pins, stream_ports
+from .twins import WHICH, twin_lines
 from .watching import SINGLE, watch_lists, watch_names, watch_outputs
 from .wave import Wave
 
@@ -22,22 +23,28 @@ SCOPE = "top"
 _CYCLE = Pin("cycle", 32, True)
 """Of the bench, for waveforms."""
 
+_WHICH = Pin(WHICH, 32, True)
+"""Of the bench, for twins."""
+
 
 def bench_text(group: Sequence[DesignLike], wave: Wave | None, watch: Watch | None) -> str:
     """The bench: the design, whose ports are the bench's own, under the names that it has on Icarus."""
-    design = group[0]
+    design, beside = group[0], list(twin_lines(group)) if watch is not None else []
     ports = [
-        f"{'input' if p.enters else 'output'} [{p.bits - 1}:0] {p.name}" for p in _bench_pins(design, wave)
+        f"{'input' if p.enters else 'output'} [{p.bits - 1}:0] {p.name}"
+        for p in _bench_pins(group, wave, watch)
     ]
     if watch is not None:
         ports += [f"output [31:0] {name}" for name in watch_names(watch)]
     head = f"`timescale 1ns/1ns\nmodule {BENCH} (\n  " + ",\n  ".join(ports) + "\n);"
     shown = watch_outputs(watch) if watch is not None else ()
-    return "\n".join([head, *(f"  {line}" for line in (*instance(design), *shown)), "endmodule\n"])
+    lines = (*instance(design), *beside, *shown)
+    return "\n".join([head, *(f"  {line}" for line in lines), "endmodule\n"])
 
 
-def _bench_pins(design: DesignLike, wave: Wave | None) -> list[Pin]:
-    return [*pins(design.dfg, stream_ports(design)), *([_CYCLE] if wave is not None else [])]
+def _bench_pins(group: Sequence[DesignLike], wave: Wave | None, watch: Watch | None) -> list[Pin]:
+    chosen = [_WHICH] if watch is not None and watch.beside else []
+    return [*pins(group[0].dfg, stream_ports(group[0])), *([_CYCLE] if wave is not None else []), *chosen]
 
 
 def glue_text(group: Sequence[DesignLike], made: Path, wave: Wave | None, watch: Watch | None) -> str:
@@ -62,11 +69,11 @@ def _glue(group: Sequence[DesignLike], made: Path, wave: Wave | None, watch: Wat
     if wave is not None:
         yield "  Verilated::traceEverOn(true);"
     yield f'  model = new {PREFIX}("{SCOPE}");'
-    yield from (f"  model->{pin.name} = 0;" for pin in _bench_pins(group[0], wave) if pin.enters)
+    yield from (f"  model->{pin.name} = 0;" for pin in _bench_pins(group, wave, watch) if pin.enters)
     for k, design in enumerate(group):
         yield from _design(k, design)
     if watch is not None:
-        yield from _watching(watch)
+        yield from _watching(watch, len(group))
     yield f"  *kernels = {len(group)};"
     yield "  return designs;"
     yield "}"
@@ -90,15 +97,20 @@ def _design(k: int, design: DesignLike) -> Iterator[str]:
 _TABLES = (("stream", "streams", "streams"), ("store", "stores", "stores"), ("fetch", "fetches", "fetches"))
 
 
-def _watching(watch: Watch) -> Iterator[str]:
+def _watching(watch: Watch, kernels: int) -> Iterator[str]:
     """Statements that show what a profile is made from."""
-    for name in SINGLE:
-        yield f"  designs->{name} = &model->watch_{name};"
-    for field, names in watch_lists(watch).items():
+    lists = watch_lists(watch)
+    for field, names in lists.items():
         pointers = "".join(f"&model->{name}, " for name in names)
         yield f"  static void *{field}s[] = {{{pointers}nullptr}};"
-        yield f"  designs->{field} = {field}s;"
-        yield f"  designs->{field}s = {len(names)};"
+    for k in range(kernels):
+        for name in SINGLE:
+            yield f"  designs[{k}].{name} = &model->watch_{name};"
+        for field, names in lists.items():
+            yield f"  designs[{k}].{field} = {field}s;"
+            yield f"  designs[{k}].{field}s = {len(names)};"
+        if watch.beside:
+            yield f"  designs[{k}].{WHICH} = &model->{WHICH};"
 
 
 def _stream_tables(k: int, design: DesignLike) -> Iterator[str]:

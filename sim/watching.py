@@ -32,7 +32,7 @@ def watch_task(watch: Watch) -> str:
     call = f"$macah_watch({', '.join(signals)});"
     if watch.turn is None:
         return call
-    return f"{call} $macah_loops({', '.join(_signal(name) for name in (watch.turn, *watch.counts))});"
+    return f"{call} $macah_loops({', '.join(_counters(watch))});"
 
 
 SINGLE = ("slot", "complete", "turn")
@@ -58,9 +58,10 @@ def watch_names(watch: Watch) -> list[str]:
 def watch_outputs(watch: Watch) -> Iterator[str]:
     """What these outputs, of 32 bits each, show."""
     yield from watch_declarations(watch)
-    shown = [_signal(name) for name in (watch.slot, watch.complete, watch.turn)]
+    turn, *counts = _counters(watch)
+    shown = [_signal(watch.slot), _signal(watch.complete), turn]
     shown += [_waiting(k, wait) for k, wait in enumerate(watch.waits)]
-    shown += map(_signal, watch.counts)
+    shown += counts
     for name, signal in zip(watch_names(watch), shown, strict=True):
         yield f"assign {name} = {signal};"
 
@@ -72,6 +73,11 @@ def begins(phase: Phase) -> str:
 
 def _signal(name: str | None) -> str:
     return "0" if name is None else f"kernel.{name}"
+
+
+def _counters(watch: Watch) -> list[str]:
+    names = (watch.turn, *watch.counts)
+    return [name if watch.beside and name is not None else _signal(name) for name in names]
 
 
 def _waiting(k: int, wait: Wait) -> str:

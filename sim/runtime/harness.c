@@ -118,6 +118,7 @@ static void configure(void) {
 static void execute(void) {
   choose_kernel();
   design = &designs[execution->kernel];
+  if (design->which) *design->which = execution->kernel;
   profile_phase(execution->configuration_words ? MACAH_CONFIGURES : MACAH_FILLS);
   pulse(design->rst);
   if (execution->configuration_words) {

@@ -40,7 +40,7 @@ struct design {
   const struct stream_pins *stream;
   const struct transfer *store, *fetch;
   /* For a profile (ports.h), or null. */
-  uint32_t *slot, *complete, *turn;
+  uint32_t *slot, *complete, *turn, *which;
   void **wait, **count;
   unsigned waits, counts;
 };
