@@ -23,11 +23,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import process_time as clock
 
+from macah.deep import deep_recursion
 from macah.diagnostic import MacahError
 from macah.driver import compiler
 from macah.ir import Kernel
 from macah.lint import warnings
-from macah.parser import deep_recursion
 from macah.passes.pipeline import optimize
 from macah.program import read_program
 from macah.start import collect_rarely

@@ -18,6 +18,7 @@ from backend.verilog import Design, emit
 from backend.verilog_fabric import hardware
 from backend.watch import Loop
 
+from .deep import deep_recursion
 from .diagnostic import MacahError, Note
 from .fabrics import fabric_of
 from .ir import Kernel
@@ -81,7 +82,11 @@ def fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> li
         with stages("find lock-step"):
             bubbles |= lock_step(program) - {*options.ordered}
     options = replace(options, bubbles=tuple(sorted(bubbles)))
-    return [_front(program, site, adpc, options, stages) for site in program.kernels]
+    made: list[Front] = []
+    for site in program.kernels:
+        with deep_recursion(site.where):
+            made.append(_front(program, site, adpc, options, stages))
+    return made
 
 
 def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages) -> Front:

@@ -22,6 +22,7 @@ from .build import build, check_tools
 from .choose import choose
 from .compile import Adpc, Compiled, Simulated, compile_kernels, fronts, map_fronts
 from .dataflow import circuits, dataflow_kernels
+from .deep import deep_recursion
 from .diagnostic import MacahError
 from .diff_modes import diff_modes
 from .explain import explain
@@ -33,7 +34,6 @@ from .lint import warnings
 from .messages import Messages, Stopped
 from .optional import OPTIONAL
 from .options import Options
-from .parser import deep_recursion
 from .passes.pipeline import PIPELINE, required
 from .program import Program, read_program
 from .report import report_json, report_text

@@ -12,6 +12,7 @@ from pycparser.c_ast import FuncCall
 
 from arch.fabric import Fabric
 from macah import ir
+from macah.deep import deep_recursion
 from macah.diagnostic import Diagnostic
 from macah.lint_close import sends_after_close
 from macah.lint_deadlock import deadlocks
@@ -23,7 +24,6 @@ from macah.lint_pragmas import stray_pragmas
 from macah.lint_streams import lonely_streams
 from macah.lint_threads import Threads
 from macah.lint_transfers import unchecked_transfers
-from macah.parser import deep_recursion
 from macah.program import KernelSite, Program, walk
 from macah.syntax import KernelBlock, Receive, Send, StreamType
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from macah import ir
+from macah.deep import deep_recursion
 from macah.diagnostic import MacahError
 from macah.lower_base import Frame, assigned_names
 from macah.lower_dead import dead_after
@@ -12,17 +13,13 @@ from macah.lower_declarations import Declarations
 from macah.lower_facts import Facts, Reconsider
 from macah.lower_scope import Scope
 from macah.lower_statements import Statements
-from macah.parser import deep_recursion
 from macah.program import KernelSite, Program
 
 
 def lower(program: Program, site: KernelSite, adpc: Mapping[str, int] | None = None) -> ir.Kernel:
     """The kernel at `site`; a `MacahError` carries all mistakes found. `adpc`: values of pseudo-constants."""
-    try:
-        with deep_recursion():
-            return _lower(program, site, adpc or {})
-    except RecursionError:
-        raise MacahError("the kernel block is nested too deeply", site.where, code="too-deep") from None
+    with deep_recursion(site.where):
+        return _lower(program, site, adpc or {})
 
 
 def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Kernel:

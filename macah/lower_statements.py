@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pycparser import c_ast
@@ -231,7 +232,7 @@ class Statements(Locals):
             # They are jumped over: what they would assign is never there.
             for declaration in runs.before:
                 self.statement(declaration)
-        self.body += self._runs(list(runs.runs), value, ctype, where)
+        self.body += self._runs(runs.runs, value, ctype, where)
 
     def _jump_into(self, node: Any, value: ir.Expr, ctype: Integer, where: Place) -> None:
         """A `switch` with labels inside other statements."""
@@ -255,20 +256,22 @@ class Statements(Locals):
             self.statement(node)
         self.emit_if(negation(self.condition(c_ast.ID(SKIP, node.coord))), body, [], where)
 
-    def _runs(self, runs: list[Run], value: ir.Expr, ctype: Integer, where: Place) -> list[ir.Stmt]:
+    def _runs(self, runs: Sequence[Run], value: ir.Expr, ctype: Integer, where: Place) -> list[ir.Stmt]:
         """A chain of `If`s over runs of sections that fall through into each other; the default is last."""
-        if not runs:
-            return []
-        run, *rest = runs
-        found = run.matches(value, ctype)
-        with self.collected() as body:
-            self._run(run, found, where)
-        if run.has_default:
-            return body
-        orelse = self._runs(rest, value, ctype, where)
-        condition = run.entered(found)
-        with self.collected() as chain:
-            self.emit_if(condition, body, orelse, run.where)
+        arms: list[tuple[Run, list[ir.Expr | None], list[ir.Stmt]]] = []
+        for run in runs:
+            found = run.matches(value, ctype)
+            with self.collected() as body:
+                self._run(run, found, where)
+            arms.append((run, found, body))
+        chain: list[ir.Stmt] = []
+        for run, found, body in reversed(arms):
+            if run.has_default:
+                chain = body
+                continue
+            orelse = chain
+            with self.collected() as chain:
+                self.emit_if(run.entered(found), body, orelse, run.where)
         return chain
 
     def _run(self, run: Run, found: list[ir.Expr | None], where: Place) -> None:

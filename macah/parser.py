@@ -6,14 +6,12 @@ to pycparser.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pycparser import c_ast
 from pycparser.c_parser import _BINARY_PRECEDENCE
 
+from macah.deep import deep_recursion
 from macah.diagnostic import MacahError
 from macah.gnu import GnuC
 from macah.lexer import MacahToken, TokenList
@@ -23,18 +21,6 @@ _BUILTIN_TYPES = ("__builtin_va_list", "__builtin_ms_va_list", "__int128_t", "__
 _LVALUES = (c_ast.ID, c_ast.ArrayRef, c_ast.StructRef, c_ast.CompoundLiteral, c_ast.GenericSelection)
 # What the names of calls that take types among their arguments begin with.
 _TAKE_TYPES = ("pstream_create", "stream_create", "__builtin_")
-_DEPTH = 20_000
-
-
-@contextmanager
-def deep_recursion() -> Iterator[None]:
-    """Allow for programs nested deeper than Python's usual limit; what is deeper still is an error."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _DEPTH))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 class MacahParser(GnuC):

@@ -7,8 +7,8 @@ from typing import Any
 from pycparser import c_ast
 from pycparser.c_generator import CGenerator
 
+from macah.deep import deep_recursion
 from macah.diagnostic import MacahError
-from macah.parser import deep_recursion
 from macah.syntax import (
     Asm,
     ComputedGoto,

@@ -11,10 +11,10 @@ from pycparser import c_ast
 
 from . import gcc_json, ir
 from .codes import CODES
+from .deep import deep_recursion
 from .diagnostic import Diagnostic, MacahError, Place
 from .includes import with_includes
 from .lower import lower
-from .parser import deep_recursion
 from .passes.inline_calls import inline_calls
 from .passes.separate_streams import separate_streams
 from .passes.unroll_for import unroll_for
@@ -44,7 +44,7 @@ def kernels_of(program: Program, adpc: Mapping[str, int]) -> tuple[list[ir.Kerne
 
 
 def _check(kernel: ir.Kernel) -> None:
-    with deep_recursion():
+    with deep_recursion(kernel.where):
         for step in _PASSES:
             kernel = step(kernel)
 

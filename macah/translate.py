@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from macah.deep import deep_recursion
 from macah.ir import Static
-from macah.parser import deep_recursion
 from macah.program import Program
 from macah.syntax import KernelBlock
 from macah.toolchain import preprocessed

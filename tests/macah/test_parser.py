@@ -296,6 +296,7 @@ def test_nesting_too_deep_is_an_error(before: str, after: str) -> None:
 
 
 def test_reasonable_nesting_is_none() -> None:
+    assert isinstance(statement("if (a) { b; " * 3000 + "}" * 3000), c_ast.If)
     assert isinstance(statement("x = " + "(" * 500 + "1" + ")" * 500 + ";"), c_ast.Assignment)
     assert isinstance(statement("if (a) b; " + "else if (a) b; " * 500), c_ast.If)
 
