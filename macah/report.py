@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
 
@@ -88,7 +89,8 @@ def _binding(account: Account) -> str:
     """What sets the interval, and for a recurrence its operations with their source lines."""
     interval, mii = account.mapping.interval, account.bounds.mii
     texts = [resource_text(resource) for resource in account.why.resources]
-    texts += ["\n".join(recurrence_text(recurrence)) for recurrence in account.why.recurrences]
+    recurrences = Counter("\n".join(recurrence_text(recurrence)) for recurrence in account.why.recurrences)
+    texts += [text + f"\n    and {n - 1} more of the same" * (n > 1) for text, n in recurrences.items()]
     if account.bounds.crowded:
         texts = [_crowd(account)]
     if interval > mii:

@@ -33,6 +33,10 @@ STREAM = """void f(int stream in, int stream out, int n) {
   kernel { for (int i = 0; i < n; i++) { int a, b, c; a <? in; b <? in; c <? in; out <! a * b + c; } }
 }
 """
+TWICE = """void f(int stream in, int h[2][64], int n) {
+  kernel { for (int i = 0; i < n; i++) { int x; x <? in; FOR (int k = 0; k < 2; k++) h[k][x & 63] *= 7; } }
+}
+"""
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,7 @@ STREAM = """void f(int stream in, int stream out, int n) {
             "recurrence",
             ["a recurrence: ", "p.macah:4: ", " of s", "| s = (s * 5 + 3) * 7;"],
         ),
+        (TWICE, "grid4x4", "recurrence", ["a recurrence: ", "    and 1 more of the same\n"]),
         (COUNT, "grid2x2", "resources", ["resources: 5 operations (2 add, ", ") on 4 units"]),
         (
             STREAM,
