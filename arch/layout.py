@@ -32,6 +32,7 @@ class Layout:
         self.takes_bits: set[int] = set()
 
     def build(self, digest: str) -> Fabric:
+        """The fabric. Errors: ArchitectureError."""
         d = self.d
         places = [(row, column) for row in range(d.rows) for column in range(d.columns)]
         own = [layer for layer in d.layers if layer.memory]

@@ -89,6 +89,12 @@ def stand_in(node: int, operands: Sequence[int]) -> int:
 
 
 class Machine:
+    """A run of a graph: what has been computed so far, and where its streams and memories stand.
+
+    `past[n]` holds the results of node n in the last `depth` iterations; `late` says whether an `await` finds
+    nothing yet.
+    """
+
     def __init__(
         self,
         dfg: DFG,
@@ -125,6 +131,7 @@ class Machine:
             self.past[node.id][slot] = self.node(node, operands)
 
     def operand(self, operand: Operand, iteration: int) -> int:
+        """The word that an operand has in an iteration."""
         match operand:
             case Const(value):
                 return value
@@ -136,6 +143,7 @@ class Machine:
                 return self.past[node][(iteration - distance) % self.depth][output]
 
     def node(self, node: Node, operands: list[int]) -> tuple[int, ...]:
+        """The results of an operation, whose effects happen."""
         op = OPS[node.op]
         if op.evaluate is not None:
             return (op.evaluate(WIDTH, *operands),)
@@ -151,6 +159,7 @@ class Machine:
         return ()
 
     def stream(self, node: Node, stream: int, operands: list[int]) -> tuple[int, ...]:
+        """The results of an operation on a stream; inputs that have run out are closed."""
         match node.op, operands:
             case "recv", [old, guard]:
                 waiting = self.inputs[stream]
@@ -185,6 +194,7 @@ class Machine:
         raise AssertionError(op)
 
     def control(self, node: Node, operands: list[int]) -> None:
+        """A result, the end of the loop, or an assertion. Errors: GraphAssertionFailed."""
         match node.op, operands:
             case "result", [value, guard]:
                 if guard:

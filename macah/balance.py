@@ -110,4 +110,5 @@ class _Balancer:
 
 
 def latency(op: str) -> int:
+    """A guess of the cycles that an operation takes."""
     return _LATENCY[OPS[op].latency_class]

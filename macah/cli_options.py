@@ -71,6 +71,8 @@ class UsageError(MacahError):
 
 
 class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are told as all others are: as `UsageError`."""
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, self.format_usage())
 

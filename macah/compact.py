@@ -10,6 +10,7 @@ from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use
 
 
 def live_ins_of(nodes: Iterable[Node]) -> Iterator[LiveIn]:
+    """The words from the host that nodes read, first values of carried ones too."""
     for node in nodes:
         for operand in node.operands:
             found = operand.initial if isinstance(operand, Use) and operand.distance else operand
@@ -23,6 +24,7 @@ def positions(numbers: Iterable[int]) -> dict[int, int]:
 
 
 def compacted(node: Node, live_ins: Mapping[int, int], memories: Mapping[int, int]) -> Node:
+    """The node with the new numbers of live-ins and memories."""
     memory = None if node.memory is None else memories[node.memory]
     operands = tuple([_operand(operand, live_ins) for operand in node.operands])
     if memory == node.memory and all(map(is_, operands, node.operands)):

@@ -182,6 +182,7 @@ class Evaluation(ABC):
 
 
 def literal(node: Any) -> int | None:
+    """The value of an integer literal, if it is decimal and an `int`."""
     match node:
         case c_ast.Constant(type="int", value=value):
             return int(value, 0) if not value.startswith("0") or value.isdigit() and int(value) == 0 else None

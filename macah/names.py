@@ -36,6 +36,7 @@ def _both_ways(kernel: ir.Kernel) -> list[ir.StreamCapture]:
 
 
 def unused_name(name: str, taken: Container[str]) -> str:
+    """The name, with a number behind it if it is taken."""
     number, unique = 1, name
     while unique in taken:
         number += 1

@@ -126,6 +126,7 @@ class Choices:
         return known
 
     def past(self, past: Past, predicate: bool = False) -> Value:
+        """What an operand is that has the value of some iterations ago."""
         node = self.find(past.node)
         if node != past.node:
             past = Past(node, past.output, past.initials)

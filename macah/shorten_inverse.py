@@ -28,6 +28,7 @@ _NEUTRAL = {
 
 
 def neutral(op: str) -> Const | None:
+    """The operand with which an operation gives its other one, if there is one."""
     return Const(_NEUTRAL[op]) if op in _NEUTRAL else None
 
 

@@ -54,6 +54,7 @@ class Times:
         self.known = 0
 
     def arcs_of(self, way: int) -> tuple[Arc, ...]:
+        """What a way waits for: its operands, and the operations that it is ordered behind."""
         if way not in self.arcs:
             draft = self.choices.graph.drafts[way]
             cycles = 0 if draft.op == "mov" else latency(draft.op)
@@ -83,6 +84,7 @@ class Times:
         return self.of(past.node, past.initials[-1]) + past.moves - past.distance * self.interval
 
     def of_arc(self, arc: Arc) -> int:
+        """When what comes along an arc is there, in cycles of the iteration that waits for it."""
         # most time of the whole search is spent here
         source = arc.source
         if self.choices.parent[source] != source:

@@ -40,6 +40,7 @@ class Terms:
                 return self.graph.pure(op, *args, where=where)
 
     def sum(self, op: str, args: list[Value], where: Place | None) -> Value:
+        """A sum or multiple by terms: what cancels out is not added."""
         parts = [self.sums.get(value, {value: 1}) for value in args]
         match op, args:
             case "neg", _:
@@ -74,6 +75,7 @@ class Terms:
         return total
 
     def parity(self, args: list[Value], where: Place | None) -> Value:
+        """An exclusive or by terms: what occurs twice cancels out."""
         left, right = (self.parities.get(value, {value: None}) for value in args)
         odd = {v: None for v in (*left, *right) if (v in left) != (v in right)}
         if len(odd) < len(left) + len(right):

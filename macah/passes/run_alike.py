@@ -33,6 +33,7 @@ def counter_of(loop: Candidate) -> Counter | None:
 
 
 def run_alike(first: Candidate, a: Counter, second: Candidate, b: Counter) -> bool:
+    """Whether two loops with these counters run equally often, and both or neither at all."""
     guard, other = (map_expr(replace_reads(one.loop.guard, one.known), fold) for one in (first, second))
     changed = written((first.loop, second.loop)) - {a.variable, b.variable}
     if guard != other or any(loads_in(guard)) or not changed.isdisjoint(variables_in(guard)):
