@@ -214,7 +214,7 @@ def _truth(equal: ir.Expr, op: str) -> Rvalue:
 
 
 def different(name: str, where: Place, before: str = "", now: str = "") -> MacahError:
-    """The error for a pointer into several arrays or members, `before` and `now`; or, without `now`, its cast."""
+    """The error for a pointer into `before` and `now`, arrays or members; without them, for a cast of one."""
     message = f"pointer '{name}' points into '{before}' and into '{now}'"
     if before == now:
         message = f"pointer '{name}' points into different members of '{now}'"
