@@ -57,6 +57,7 @@ _COSIM_SOURCES = tuple(
         "rest.c",
         "turns.c",
         "cosim.c",
+        "waves.c",
         "host_profile.c",
     )
 )

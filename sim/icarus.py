@@ -28,7 +28,7 @@ from .simulator import (
     run_tool,
 )
 from .twins import twin_lines, twin_texts
-from .wave import Wave
+from .wave import Wave, file_names
 
 _CONTROL = Path(__file__).resolve().parent / "control.py"
 
@@ -44,7 +44,7 @@ def build_icarus(
     command, environment = _simulator()
     if waves and waves[0] is not None:
         command[-1] = "-fst" if waves[0].is_fst else "-vcd"
-        environment["MACAH_WAVE"] = str(waves[0].path.parent)
+        environment["MACAH_WAVE"] = file_names(waves)
     module, control = directory / "module.vpi", directory / "control.zip"
     with ThreadPoolExecutor() as pool:
         shared = pool.submit(_compile_module, module, compiler)

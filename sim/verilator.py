@@ -32,7 +32,7 @@ from .simulator import (
 )
 from .twins import twin_texts
 from .verilator_glue import PREFIX, bench_text, glue_text
-from .wave import SMALL, Wave
+from .wave import SMALL, Wave, file_names
 
 _OLDEST = (4, 210)
 _HINT = "install one of 5.006 or newer (on Debian: apt-get install verilator)"
@@ -68,7 +68,7 @@ def build_verilator(
         programs = tuple(pool.map(lambda each: _link(each, runtime, waves[0], tools), objects))
     nothing = directory / "nothing"
     nothing.write_bytes(b"")
-    environment = {"MACAH_WAVE": str(waves[0].path.parent)} if waves and waves[0] else {}
+    environment = {"MACAH_WAVE": file_names(waves)} if waves and waves[0] else {}
     return Simulation((f"/proc/self/fd/{DESIGN_FD}",), environment, programs, nothing, nothing)
 
 

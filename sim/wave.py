@@ -63,6 +63,11 @@ class Wave:
             yield f"if (cycle == {self.last + 1}) $dumpoff;"
 
 
+def file_names(waves: Sequence[Wave | None]) -> str:
+    """What the runtime is told of the files that kernels' first simulators write: a name in each line."""
+    return "\n".join(str(wave.path) for wave in waves if wave is not None)
+
+
 def _string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

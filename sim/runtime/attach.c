@@ -1,5 +1,6 @@
 /* What simulators of every kind have of their host: its memory, the request at hand, and an end that is theirs too. */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "ports.h"
+#include "waves.h"
 
 struct macah_arena *macah_arena;
 struct macah_execution *execution;
@@ -16,6 +18,8 @@ unsigned port_count;
 int design_is_stalled;
 void (*at_end_of_host)(void);
 int host_has_gone;
+
+enum { MOST_FILES = 256 };
 
 static int eager; /* never wait for polls */
 
@@ -83,10 +87,29 @@ static void check_port(unsigned i) {
               (unsigned long long)ports[i].stream->element_size);
 }
 
-/* A waveform that lacks its end would be taken for whole, as who writes it does not look. */
+/* Whether one of our files in this directory, of a name of so many bytes, was cut for want of room. */
+static int one_was_cut(const char *folder, int bytes) {
+  char link[32], file[PATH_MAX];
+  for (int fd = 0; fd < MOST_FILES; fd++) {
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, file, sizeof file);
+    struct stat is;
+    if (length > bytes && strncmp(file, folder, (size_t)bytes) == 0 && file[bytes] == '/')
+      if (fstat(fd, &is) == 0 && is.st_size && macah_was_cut(fd)) return 1;
+  }
+  return 0;
+}
+
+/* A waveform that lacks something would be taken for whole, as who writes it does not look. */
 void check_waves(void) {
-  const char *folder = getenv("MACAH_WAVE");
-  if (folder && macah_no_room(folder)) macah_die("cannot write the waveform in '%s': %s", folder, strerror(ENOSPC));
+  const char *waves = getenv("MACAH_WAVE");
+  if (!waves) return;
+  int bytes = macah_wave_folder(waves);
+  struct statvfs room;
+  char folder[PATH_MAX];
+  snprintf(folder, sizeof folder, "%.*s", bytes, waves);
+  if (statvfs(folder, &room) || !room.f_blocks || room.f_bavail || !one_was_cut(folder, bytes)) return;
+  macah_die("cannot write the waveform in '%s': %s", folder, strerror(ENOSPC));
 }
 
 void end_execution(void) {

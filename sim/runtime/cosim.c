@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "trace.h"
+#include "waves.h"
 
 /* The simulators of a hardware, and what has been counted for a kernel. */
 struct pool {
@@ -222,8 +223,8 @@ __attribute__((noreturn)) static void end_without_answer(const struct macah_simu
   macah_simulator_failed(simulator, kernel, started ? "ended unexpectedly" : "did not start");
 }
 
-/* The directory that waveforms are written to, or null. */
-static const char *wave_folder(void) {
+/* The waveforms that are written, as waves.h has them, or null. */
+static const char *wave_names(void) {
   static const char name[] = "MACAH_WAVE=";
   for (const char *const *v = macah_simulator_environment; *v; v++)
     if (strncmp(*v, name, strlen(name)) == 0) return *v + strlen(name);
@@ -234,17 +235,18 @@ enum { WAVE_ENDS = 2000 };
 
 /* Waveforms are whole when their simulators have ended, which nobody hears who find no room for the rest. */
 __attribute__((destructor)) static void complete_waves(void) {
-  const char *folder = wave_folder();
+  const char *waves = wave_names();
   int ended = 0;
-  if (!folder || !pools || pthread_mutex_trylock(&lock)) return;
+  if (!waves || !pools || pthread_mutex_trylock(&lock)) return;
   for (unsigned k = 0; k < macah_kernel_count; k++) {
     for (struct macah_simulator *s = pools[k].idle; s; s = s->next, ended++) {
       shutdown(s->socket, SHUT_WR);
       if (s->process >= 0) poll(&(struct pollfd){.fd = s->process, .events = POLLIN}, 1, WAVE_ENDS);
     }
   }
-  if (ended && macah_no_room(folder)) {
-    fprintf(stderr, "macah: cannot write the waveform in '%s': %s\n", folder, strerror(ENOSPC));
+  if (ended && !macah_waves_are_whole(waves)) {
+    int folder = macah_wave_folder(waves);
+    fprintf(stderr, "macah: cannot write the waveform in '%.*s': %s\n", folder, waves, strerror(ENOSPC));
     fflush(NULL);
     _exit(1);
   }

@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/statvfs.h>
 
 #include "host.h"
 
@@ -128,13 +127,5 @@ int macah_converse(const struct macah_simulator *, struct macah_answer *);
 void macah_simulator_failed(const struct macah_simulator *, const struct macah_kernel *, const char *what)
     __attribute__((noreturn));
 
-enum { MACAH_LITTLE_ROOM = 1 << 16 };
-
-/* Whether a waveform in this directory may lack its end. Who writes it does not look; and where its last block found
-   no room, some is left by the files that helped to write it. */
-static inline int macah_no_room(const char *folder) {
-  struct statvfs room;
-  return statvfs(folder, &room) == 0 && room.f_blocks && room.f_bavail * room.f_frsize < MACAH_LITTLE_ROOM;
-}
 
 #endif

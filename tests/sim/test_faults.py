@@ -206,6 +206,54 @@ def test_no_room_for_a_waveform(simulator: str, file: str, full: Path, tmp_path:
     assert f"cannot write the waveform in '{full}': No space left" in done.stderr
 
 
+PAGE = 4096
+LONELY = """#include <stdlib.h>
+int main(int argc, char **argv)
+{
+  int n = atoi(argv[argc - 1]), s = 0;
+  for (int t = 0; t < 2; t++) {
+    k: kernel { for (int i = 0; i < n; i++) s += i * s + 7; }
+  }
+  return 0;
+}
+"""
+
+
+# FST needs a page for what it writes besides.
+@pytest.mark.parametrize(
+    ("simulator", "suffix", "spare"),
+    [
+        ("icarus", "vcd", 0),
+        ("icarus", "fst", 1),
+        pytest.param("verilator", "vcd", 0, marks=VERILATOR),
+        pytest.param("verilator", "fst", 2, marks=VERILATOR),
+    ],
+)
+def test_a_waveform_that_just_fits(
+    simulator: str, suffix: str, spare: int, full: Path, tmp_path: Path
+) -> None:
+    source, made, wave = tmp_path / "p.macah", tmp_path / "p", full / f"w.{suffix}"
+    source.write_text(LONELY)
+    options = ("--mode", "dataflow", "--simulator", simulator, f"--wave={wave}", "-o", str(made))
+    command = [sys.executable, "-m", "macah", "-w", *options, str(source)]
+    subprocess.run(command, check=True, timeout=120)
+    (tmp_path / "tmp").mkdir()
+    place = Place(made, tmp_path / "tmp")
+    assert (place.run("20").returncode, place.run("20").stderr) == (0, "")
+    whole = wave.stat().st_size
+    pages = -(-whole // PAGE)
+    for room, status in ((pages + spare, 0), (pages - 1, 1)):
+        wave.unlink()
+        filler = full / "filler"
+        with filler.open("wb") as file:
+            left = os.statvfs(full)
+            file.write(bytes(left.f_bavail * left.f_frsize - room * PAGE))
+        done = place.run("20")
+        assert done.returncode == status, done.stderr
+        assert (wave.stat().st_size == whole) == (status == 0)
+        assert (f"cannot write the waveform in '{full}': No space left" in done.stderr) == (status == 1)
+
+
 def test_no_room_for_a_layout(full: Path, tmp_path: Path) -> None:
     (full / "filler").write_bytes(bytes(64 << 10))
     source = tmp_path / "p.macah"
