@@ -52,7 +52,7 @@ class Symbolic:
             self.names[(thing, True) if thing in self.names else thing] = name
         self.taken = dict.fromkeys(self.names.values())
         self.captured = {c.what: c for c in kernel.captured}
-        self.live_ins: list[Variable] = []
+        self.live_ins: dict[Variable, int] = {}  # with their numbers
         self.ports: dict[tuple[Stream, bool], int] = {}
         self.memories: dict[Array, int] = {}
         self.stored = arrays_written(loop.body)
@@ -84,9 +84,7 @@ class Symbolic:
         self.assigned = written(leading) | mentioned
 
     def live_in(self, variable: Variable) -> LiveIn:
-        if variable not in self.live_ins:
-            self.live_ins.append(variable)
-        return LiveIn(self.live_ins.index(variable))
+        return LiveIn(self.live_ins.setdefault(variable, len(self.live_ins)))
 
     def before_loop(self, variable: Variable) -> Const | LiveIn:
         if variable not in self.initial and variable in self.captured and self.captured[variable].into:

@@ -10,6 +10,7 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import cached_property
 
 from arch.ops import COMPARISONS
 from backend.dfg import Place
@@ -79,12 +80,21 @@ def select(predicate: Expr, a: Expr, b: Expr) -> Expr:
 
 
 class Predicates:
-    """Makes predicates. `known` are the variables that hold nothing but 0 and 1."""
+    """Makes predicates for a kernel: looks at all of it, when one is asked for."""
 
     def __init__(self, kernel: ir.Kernel) -> None:
-        self.known = _booleans(kernel)
-        captured = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
-        self.unspecified = read(kernel.body) - written(kernel.body) - captured
+        self._kernel = kernel
+
+    @cached_property
+    def known(self) -> set[Variable]:
+        """The variables that hold nothing but 0 and 1."""
+        return _booleans(self._kernel)
+
+    @cached_property
+    def unspecified(self) -> set[Variable]:
+        """The variables that nothing assigns."""
+        captured = {c.what for c in self._kernel.captured if isinstance(c.what, Variable)}
+        return read(self._kernel.body) - written(self._kernel.body) - captured
 
     def truth(self, condition: Expr) -> Expr:
         """A condition as a predicate."""
