@@ -41,7 +41,9 @@ def load_fabric(name_or_path: str) -> Fabric:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
+        reason = "not a text file"
+        if isinstance(error, OSError) and error.strerror:
+            reason = f"cannot read it: {error.strerror.lower()}"
         if "/" not in base and not base.endswith(".toml"):
             reason = (
                 f"no such architecture (shipped: {', '.join(shipped())}; or give the path of a .toml file)"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.dfg import DFG
+from backend.foreign import GraphError
 from backend.graph_text import Source
 from backend.kernel_json import read_kernel
 from backend.verilog_axi import axi_lite, axi_wrapper
@@ -190,8 +191,15 @@ def compile_kernel(
 
 
 def load_kernel(path: str | Path, name: str | None = None) -> Kernel:
-    """A kernel in a file that `macahc --emit design` wrote. Errors: OSError, ValueError, KeyError."""
-    return _choose([Kernel(table) for table in designs_in(Path(path).read_text())], name)
+    """A kernel in a file that `macahc --emit design` wrote.
+
+    Errors: OSError; ValueError, which names the file, if there are no kernels in it; KeyError.
+    """
+    try:
+        kernels = [Kernel(table) for table in designs_in(Path(path).read_text(encoding="utf-8"))]
+    except (GraphError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} holds no kernels: {error}") from error
+    return _choose(kernels, name)
 
 
 def _choose(kernels: Iterable[Kernel], name: str | None) -> Kernel:

@@ -266,9 +266,15 @@ def test_a_design_in_a_file(tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     with load_kernel(file, "echo_kernel") as kernel:
         assert kernel.run({"in": [4], "n": 1})["out"] == [5]
-    file.write_text('{"format": "something else"}')
-    with pytest.raises(ValueError, match="this is not 'macah-design 1'"):
-        load_kernel(file)
+    for text, problem in (
+        ('{"format": "something else"}', "this is not 'macah-design 1'"),
+        (file.read_text()[:2000], "line"),
+        ('{"format": "macah-design 1", "kernels": [{"name": "echo"}]}', "graph"),
+        ("[" * 100_000, "recursion"),
+    ):
+        file.write_text(text)
+        with pytest.raises(ValueError, match=rf"echo\.json holds no kernels: .*{problem}"):
+            load_kernel(file)
 
 
 def test_pseudo_constants_and_options() -> None:
