@@ -418,17 +418,6 @@ def both(a: Expr, b: Expr) -> Expr:
     return a if is_constant(b, 1) else Apply("and", (a, b))
 
 
-def negate(condition: Expr) -> Expr:
-    """1 if the condition is 0, else 0."""
-    match condition:
-        case Const(value):
-            return ir.FALSE if value else ir.TRUE
-        case Apply("eq", (Apply(op) as inner, Const(0))) if op in COMPARISONS:
-            return inner
-        case _:
-            return Apply("eq", (condition, Const(0, condition.bits)))
-
-
 def truth(condition: Expr) -> Expr:
     """The condition as a predicate: 0 or 1."""
     match condition:

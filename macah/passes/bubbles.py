@@ -37,6 +37,7 @@ from backend.dfg import Place
 from macah import ir
 from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
 from macah.passes.liveness import live_at_end, live_in_loop
+from macah.passes.predicate import negate
 from macah.walk import (
     arrays_written,
     both,
@@ -46,7 +47,6 @@ from macah.walk import (
     map_expr,
     map_operands,
     map_targets,
-    negate,
     operands,
     statements,
     targets,

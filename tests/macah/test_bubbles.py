@@ -151,7 +151,7 @@ def test_the_example_of_the_pass() -> None:
     again = (a < 9)
     a = select(go, a, a'2)
     fresh = go
-  while ((go == 0) | again)
+  while ((go ^ 1) | again)
 """
     )
 
