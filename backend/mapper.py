@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 
 from arch.fabric import Fabric
 
@@ -12,7 +14,11 @@ from .clock import Clock
 from .dfg import DFG
 from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from .nested import fabric_of, kept_resources, lifted
 from .search import Search
+
+LEAST = 0.001
+"""Seconds that are left at least, as 0 is for no limit."""
 
 
 def map_kernel(
@@ -31,8 +37,25 @@ def map_kernel(
     mapping = search.smallest()
     if mapping is None:
         raise search.failure()
+    if mapping.interval > max(search.bounds.mii, options.interval) and not search.late:
+        mapping = _with_fewer_registers(mapping, options, clock, progress) or mapping
     check_mapping(mapping)
     return mapping
+
+
+def _with_fewer_registers(
+    found: Mapping, options: MapOptions, clock: Clock, progress: Callable[[str], None] | None
+) -> Mapping | None:
+    """A better mapping on the array with fewer registers, if the search for that meets one."""
+    fabric = found.fabric
+    kept = kept_resources(fabric)
+    if kept is None:
+        return None
+    left = max(clock.left(), LEAST) if options.time_limit else 0.0
+    wanted = replace(options, max_interval=found.interval - 1, time_limit=left)
+    with suppress(DoesNotFit, KeyboardInterrupt):
+        return lifted(map_kernel(found.dfg, fabric_of(fabric, kept), wanted, progress), fabric, kept)
+    return None
 
 
 def _too_long(bounds: Bounds, needed: int, limit: int) -> DoesNotFit:
