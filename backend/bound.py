@@ -13,6 +13,7 @@ from .cycles import Delay, longest_paths, tightest
 from .dfg import DFG, Use
 from .flat import Problem
 from .mapping import DoesNotFit, Shortage
+from .moves import refuted_at_one
 from .ports import port_bound, refuse_recurrences
 
 MOST_CLASSES = 10
@@ -51,6 +52,8 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
     recurrence, cycle = _recurrence_bound(problem)
     mii = max(resource, recurrence, 1)
     refuse_recurrences(problem, mii)
+    if mii == 1 and (found := refuted_at_one(problem, delays(problem))) is not None:
+        resource, mii, why = 2, 2, found
     if recurrence > resource:
         why = f"a recurrence of {len(cycle)} operation{'s' * (len(cycle) != 1)}"
     return Bounds(resource, recurrence, mii, why, cycle)

@@ -34,14 +34,16 @@ from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
 
 SOLVER = "cadical195"
 
-SETTINGS = {"phase": 0}
-"""Most variables are false in a mapping: guess so. Ten times faster, where it matters most."""
+SETTINGS = {"phase": 0, "chrono": 0}
+"""Most variables are false in a mapping: guess so. Ten times faster, where it matters most. And a conflict
+undoes all that it shows to be in vain: of hard questions, many more are answered in a few thousand.
+"""
 
-PULSE = 2000
+PLAIN = {"phase": 0}
+"""Another way through the same question."""
+
+PULSE = 4000
 """So many conflicts between looks at the clock."""
-
-HARD = 500
-"""From so many conflicts on, symmetries are sought and broken: easy questions are not worth the search."""
 
 SLACK = 4
 """Cycles of slack, beside those of one interval, where the user names no other."""
@@ -123,14 +125,24 @@ class Certificate:
 
 
 def prove(
-    dfg: DFG, fabric: Fabric, interval: int, slack: int, conflicts: int = CONFLICTS, seconds: float = 1e9
+    dfg: DFG,
+    fabric: Fabric,
+    interval: int,
+    slack: int,
+    conflicts: int = CONFLICTS,
+    seconds: float = 1e9,
+    *,
+    plain: bool = False,
 ) -> Proof:
-    """Whether there is a mapping at `interval` up to `slack` cycles longer than the shortest schedule."""
+    """Whether there is a mapping at `interval` up to `slack` cycles longer than the shortest schedule.
+
+    `plain` leaves the solver more to find out; so it may find a mapping by other ways.
+    """
     problem = Problem(dfg, fabric)
     domain = whole_domain(problem, ground(fabric), interval, slack)
     if domain is None:
         return Proof(Status.INFEASIBLE, interval, None)
-    return solve(problem, interval, domain, conflicts, seconds, whole=True)
+    return solve(problem, interval, domain, conflicts, seconds, whole=not plain)
 
 
 def minimal(
@@ -241,20 +253,19 @@ def _solve(
     begun = time.monotonic()
     horizon = max(domain.late, default=-1) + 1
     with Solver(name=SOLVER) as solver:
-        solver.solver.configure(SETTINGS)
+        solver.solver.configure(SETTINGS if whole else PLAIN)
         clauses = Clauses(solver.add_clause)
         try:
             encoding = Encoding(problem, ground(problem.fabric, still), interval, domain, clauses)
         except TooLarge:
             return Proof(Status.UNKNOWN, interval, horizon)
+        if whole:
+            encoding.break_symmetry()
         answer, mapping, spent = None, None, 0
         while mapping is None and answer is not False:
             if spent >= conflicts or time.monotonic() - begun > seconds:
                 break
             solver.conf_budget(min(PULSE, conflicts - spent))
-            if whole and spent >= HARD:
-                whole = False
-                encoding.break_symmetry()
             try:
                 answer = solver.solve_limited()
             except Interrupted:

@@ -30,7 +30,7 @@ HOPS = 8
 """So many wires in a row are considered, after the first, where wires lead back to each other."""
 
 
-MOST_SPARE = 10
+MOST_SPARE = 30
 """Where there is no more room than that beside the operations' own results, that is said outright."""
 
 

@@ -7,6 +7,7 @@ structure, so a drawing that means nothing costs symmetries and never an answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from .exact_model import Ground, Outlet, Site
 
@@ -14,19 +15,40 @@ MOST_TILES = 64
 """Larger fabrics are not looked at: there are too many guesses, and such cases are not decided anyway."""
 
 Permutation = tuple[int, ...]
-"""For each site, the one that it is moved to."""
+"""For each site, or tile, the one that it is moved to."""
 
 
+@lru_cache(maxsize=8)
 def symmetries(ground: Ground) -> list[Permutation]:
-    """Symmetries of a fabric, without the one that moves nothing; none if some of it is configured once."""
+    """Symmetries of a fabric, without the one that moves nothing; none if some of it is configured once.
+
+    Only guesses that no others compose are held against the structure.
+    """
     if len(ground.fabric.tiles) > MOST_TILES or ground.fabric.settings:
         return []
-    found = {_moved(ground, tiles) for tiles in _guesses(ground)}
     same = tuple(range(len(ground.sites)))
-    return sorted(p for p in found if p is not None and p != same)
+    group: dict[Permutation, Permutation] = {tuple(t.id for t in ground.fabric.tiles): same}
+    generators: list[tuple[Permutation, Permutation]] = []
+    for tiles in _guesses(ground):
+        if tiles in group or (moved := _moved(ground, tiles)) is None:
+            continue
+        generators.append((tiles, moved))
+        waiting = list(group.items())
+        while waiting:
+            one = waiting.pop()
+            for made in ((_after(g[0], one[0]), _after(g[1], one[1])) for g in generators):
+                if made[0] not in group:
+                    group[made[0]] = made[1]
+                    waiting.append(made)
+    return sorted({p for p in group.values() if p != same})
 
 
-def _guesses(ground: Ground) -> Iterator[list[int]]:
+def _after(second: Permutation, first: Permutation) -> Permutation:
+    """One move after the other."""
+    return tuple(second[k] for k in first)
+
+
+def _guesses(ground: Ground) -> Iterator[Permutation]:
     """For each tile, the one that it may be moved to."""
     places = {(t.row, t.column): t.id for t in ground.fabric.tiles}
     rows = 1 + max(row for row, _ in places)
@@ -41,7 +63,7 @@ def _guesses(ground: Ground) -> Iterator[list[int]]:
                         ]
                         moved = [((row + down * r) % rows, (column + right * c) % columns) for r, c in ways]
                         if all(place in places for place in moved):
-                            yield [places[place] for place in moved]
+                            yield tuple(places[place] for place in moved)
 
 
 def _moved(ground: Ground, tiles: Sequence[int]) -> Permutation | None:

@@ -20,7 +20,7 @@ from .mapping import DoesNotFit, MapOptions, Mapping, Schedule
 from .pressure import demand, gentle_schedule
 from .refusal import no_routes, out_of_time, too_many_values
 from .route import Left
-from .solved import BRIEF, MOST, QUESTIONS, small, solved
+from .solved import BRIEF, MOST, QUESTIONS, decided, overwritten, small, solved
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
@@ -93,6 +93,7 @@ class Search:
         self.clock, self.report = clock, report
         self.ahead = Ahead(Attempts(problem, options), options.jobs, clock.check)
         self.registers = problem.terrain.registers
+        self.overwritten = overwritten(problem)
         self.least = options.interval or bounds.mii
         self.best: Mapping | None = None
         self.trials: dict[int, Trials] = {}
@@ -193,11 +194,15 @@ class Search:
                 return
             if trials.made == 1 and self._refuted(interval):
                 break
-            if trials.made == first and self._solved(interval, brief=quick):
-                break
             trials.fewest = min(trials.fewest, result)
             hopeless = self._hopeless()
             self.lost = LOST * hopeless < result < STARVED
+            if self.overwritten and trials.made < NEARLY and trials.fewest <= NEARLY:
+                continue
+            if (trials.made == first or self.overwritten) and self._solved(interval, brief=quick):
+                break
+            if self.overwritten and trials.asked and trials.fewest > NEARLY * max(1.0, effort):
+                break
             if trials.made < first and result < STARVED and (self._patient(interval) or not self.lost):
                 continue
             rounds = trials.made // len(RECIPES)
@@ -214,6 +219,8 @@ class Search:
         """The attempts at an interval, and how many are made in any case."""
         many = self.problem.nodes > MANY
         attempts = ATTEMPTS + MORE
+        if self.overwritten:
+            return max(1, round(ATTEMPTS * self.options.effort)), 1
         if not small(self.problem):  # those are the solver's first
             attempts = PERSISTENT if interval <= SHORT else FEW if many else attempts
         attempts = max(1, round(attempts * self.options.effort))
@@ -233,11 +240,15 @@ class Search:
     def _solved(self, interval: int, brief: bool) -> bool:
         """Whether the solver decides a small graph at an interval."""
         trials = self._trials(interval)
+        brief &= not self.overwritten
         if trials.asked or self.asked >= QUESTIONS - brief or (self.hungry and self.asked):
             return False
         self.asked += 1
         effort, conflicts = self.options.effort, BRIEF * (self.asked + 1) if brief else MOST
-        found = solved(self.problem, interval, effort, self.clock.left(), conflicts)
+        if self.overwritten:
+            found = decided(self.problem, interval, effort, self.clock.left(), trials.fewest)
+        else:
+            found = solved(self.problem, interval, effort, self.clock.left(), conflicts)
         trials.asked = found is not None or not brief
         if found is None:
             return False

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from arch.fabric import Fabric
+
+from .bound import minimum_interval
+from .dfg import DFG
 from .flat import Problem
-from .mapping import Mapping
+from .mapping import DoesNotFit, Mapping
+from .moves import only_outputs
 
 LARGEST = 9000
 """The most operations times resources: beyond, clauses take longer to write than the heuristic takes."""
@@ -35,6 +40,17 @@ QUESTIONS = 6
 """Questions to the solver in one search; the last is kept for an interval below one that was reached. Where
 values need too many registers, the first is the only one."""
 
+OVERWRITTEN, CHEAP = (3000, 5000), 6000
+"""Conflicts of a question where words leave tiles through one register alone: annealing hardly ever fills
+such arrays, a solver does so within these conflicts or not for long. The second for graphs of a size up to
+CHEAP, which are asked about with more slack, too."""
+
+NARROWER, WIDER = (1, 2, 4), 2000
+"""The cycles of slack of these questions, and conflicts for WIDE and one interval."""
+
+FAR, FARTHER = 1.25, 500
+"""Where annealing leaves more conflicts than FAR times the operations, there are FARTHER of the solver's."""
+
 
 class Refuted(Enum):
     """There is no mapping in schedules of up to WIDE cycles and an interval more than the shortest."""
@@ -45,6 +61,25 @@ class Refuted(Enum):
 def small(problem: Problem) -> bool:
     """Whether a graph is one for the solver, which does not know planes of bits."""
     return not problem.fabric.planes and _size(problem) <= LARGEST
+
+
+def overwritten(problem: Problem) -> bool:
+    """Whether a graph is one for the solver above all: words leave tiles through one register alone."""
+    return small(problem) and bool(only_outputs(problem.fabric)[0])
+
+
+def fills(dfg: DFG, fabric: Fabric) -> bool:
+    """Whether operations alone fill an array whose words leave tiles through one register alone.
+
+    Such arrays have little room for words on their way, so fewer operations are most of what helps.
+    """
+    if not only_outputs(fabric)[0]:
+        return False
+    try:
+        bounds = minimum_interval(dfg, fabric)
+    except DoesNotFit:
+        return False
+    return bounds.resource >= bounds.recurrence
 
 
 def _size(problem: Problem) -> int:
@@ -66,3 +101,35 @@ def solved(
         if proof.mapping:
             return proof.mapping
     return Refuted.WITHIN_HORIZON if proof.status is Status.INFEASIBLE else None
+
+
+def decided(
+    problem: Problem, interval: int, effort: float, seconds: float, left: int
+) -> Mapping | Refuted | None:
+    """The same where words leave tiles through one register alone; `left`: conflicts that annealing left.
+
+    Narrow schedules first. If there are none of the narrowest, mostly there are none at all, which is as
+    quick to see.
+    """
+    from .exact import Proof, Status, prove
+
+    cheap = _size(problem) <= CHEAP
+    most = OVERWRITTEN[cheap] if left <= FAR * problem.nodes else FARTHER
+
+    def ask(slack: int, conflicts: int, plain: bool = False) -> Proof:
+        conflicts = round(effort * conflicts)
+        return prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds, plain=plain)
+
+    asked = False
+    for slack in NARROWER if cheap else NARROW:
+        proof = ask(slack, most)
+        if proof.status is Status.INFEASIBLE and not asked:
+            asked, proof = True, ask(WIDE + interval, FARTHER)
+            if proof.status is Status.INFEASIBLE:
+                return Refuted.WITHIN_HORIZON
+        if proof.mapping:
+            return proof.mapping
+    if cheap:
+        wide = WIDE + interval, min(most, WIDER)
+        return ask(*wide).mapping or ask(*wide, plain=True).mapping
+    return None

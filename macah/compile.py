@@ -14,6 +14,7 @@ from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.relays import HEAVY, SPANS, kept, relayed
 from backend.rows import NoHardware
+from backend.solved import fills
 from backend.verilog import Design, emit
 from backend.verilog_fabric import hardware
 from backend.watch import Loop
@@ -175,6 +176,8 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
     wanted = options.mapping()
     if kept(front.dfg) > HEAVY * fabric.registers and (found := _in_stages(front, fabric, wanted, stages)):
         return found
+    if fills(front.dfg, fabric) and (found := _smaller_first(front, fabric, wanted, stages)):
+        return found
     try:
         mapping = map_kernel(front.dfg, fabric, wanted, stages.say)
     except DoesNotFit as problem:
@@ -207,6 +210,26 @@ def _in_stages(
         if (dfg := relayed(front.dfg, span)) is not None:
             with suppress(DoesNotFit):
                 return replace(front, dfg=dfg), map_kernel(dfg, fabric, wanted, stages.say)
+    return None
+
+
+def _smaller_first(
+    front: Front, fabric: Fabric, wanted: MapOptions, stages: Stages
+) -> tuple[Front, Mapping] | None:
+    """A mapping without what makes kernels grow, or one with it if that has a smaller interval."""
+    if wanted.interval or wanted.time_limit or len(front.dfg.nodes) > MOST_NODES:
+        return None
+    lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
+    smaller = _smaller(front, lowered, fabric)
+    if smaller is None or len(smaller.dfg.nodes) >= len(front.dfg.nodes):
+        return None
+    with suppress(DoesNotFit):
+        mapping = map_kernel(smaller.dfg, fabric, wanted, stages.say)
+        with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
+            if mapping.interval > 1:
+                wanted = replace(wanted, max_interval=mapping.interval - 1)
+                return front, map_kernel(front.dfg, fabric, wanted, stages.say)
+        return smaller, mapping
     return None
 
 
