@@ -154,8 +154,9 @@ def rotate_choices(pair: Pair) -> Iterator[Value]:
 
     for c, then, other in as_choices(pair.choices, pair.op, pair.args):
         for d, x, y in pair.choice:
-            if not (pair.choices.is_predicate(c) and pair.choices.is_predicate(d)) or pair.late(2, c, d):
+            if pair.late(2, c, d):
                 continue
+            c, d = _as_predicate(pair, c), _as_predicate(pair, d)
             if other == pair.args[pair.at] and not pair.late(1, then, x, y):
                 yield pair.make("select", pair.make("or", c, d), pair.make("select", c, then, x), y)
                 yield pair.make("select", pair.make("or", c, inverse(d)), pair.make("select", c, then, y), x)
@@ -164,6 +165,11 @@ def rotate_choices(pair: Pair) -> Iterator[Value]:
                 yield pair.make(
                     "select", pair.make("and", c, inverse(d)), y, pair.make("select", c, x, other)
                 )
+
+
+def _as_predicate(pair: Pair, condition: Value) -> Value:
+    """A condition as 0 or 1."""
+    return condition if pair.choices.is_predicate(condition) else pair.make("ne", condition, ZERO)
 
 
 def split_predicate(pair: Pair) -> Iterator[Value]:

@@ -38,6 +38,13 @@ def interval(body: str, tmp_path: Path) -> int:
             " last = y; length++; } x = length;",
             2,
         ),
+        # what starts anew where a word is not 0: two iterations at a time
+        ("int m = 0; for (int i = 0; i < n; i++) { int y; y <? in; m = y & 6 ? y : m + y; out <! m; }", 1),
+        (
+            "int m = 0; for (int i = 0; i < n; i++) { int y; y <? in; m = y & 6 ? y : max(m, y); out <! m; }",
+            1,
+        ),
+        ("int m = 0; for (int i = 0; i < n; i++) { int y; y <? in; m = y & 6 ? 0 : m + 1; out <! m; }", 1),
     ],
 )
 def test_a_recurrence_is_short(body: str, most: int, tmp_path: Path) -> None:
