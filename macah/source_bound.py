@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from arch.fabric import Fabric
 from backend.dfg import Place
 from macah import ir
+from macah.passes.complete_stores import complete_stores
 from macah.passes.find_sites import find_sites
 from macah.passes.invert_loops import invert_loops
 from macah.passes.pipeline import PIPELINE
@@ -59,7 +60,7 @@ class SourceBound:
 
 def source_bound(kernel: ir.Kernel, fabric: Fabric) -> SourceBound:
     """The bound of a kernel as it comes from `lower`."""
-    found = SourceGraph(find_sites(_structured(kernel)))
+    found = SourceGraph(complete_stores(find_sites(_structured(kernel))))
     recurrence, cycle = recurrences(found, fabric)
     drafts = found.graph.drafts
     steps = tuple(Step(drafts[n].op, drafts[n].variable, drafts[n].where) for n in cycle)

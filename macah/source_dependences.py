@@ -14,7 +14,7 @@ from backend.dfg import Use
 from macah.dependence import FARTHEST, Distances
 from macah.graph import Before, Draft, Value
 from macah.ir import Array
-from macah.site import Affine, Loop
+from macah.site import Affine, Loop, Site
 from macah.source_cost import Costs
 from macah.source_graph import Effect, SourceGraph
 from macah.source_times import After
@@ -115,7 +115,20 @@ def _constant_apart(store: Effect, load: Effect) -> bool:
         return False
     terms = frozenset(store.site.address.terms)
     depth = len(store.site.loops)
-    return _fixed(store.site.address, depth) and terms == frozenset(load.site.address.terms)
+    same = _fixed(store.site.address, depth) and terms == frozenset(load.site.address.terms)
+    return same and (_in_one_row(store.site, load.site) or all(loop.exact for loop in store.site.loops[1:]))
+
+
+def _in_one_row(store: Site, load: Site) -> bool:
+    """True if two accesses with the same terms meet while the innermost loop around them runs once.
+
+    Else they meet in different rows, and how far apart depends on how long rows are:
+
+        for (i = 7; i > 0; i--)  for (j = 0; j < i; j++)  a[j] = a[j + 1] + 1;
+    """
+    step = dict(store.address.terms).get(store.loops[-1], 0) if store.loops else 0
+    apart = store.address.constant - load.address.constant
+    return len(store.loops) < 2 or (step != 0 and apart % step == 0 and apart // step > 0)
 
 
 def _fixed(address: Affine, depth: int) -> bool:

@@ -21,6 +21,7 @@ from macah.todfg import build_dfg
 FABRIC = load_fabric("grid8x8")
 BENCHMARKS = sorted((Path(__file__).parents[2] / "benchmarks" / "kernels").glob("*.macah"))
 HEAD = "int f(int stream in, int stream out, int a[64], int h[64], int n, int x, int y) { kernel {"
+SWAP = "if (h[j] > h[j + 1]) { int t = h[j]; h[j] = h[j + 1]; h[j + 1] = t; }"
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,9 @@ HEAD = "int f(int stream in, int stream out, int a[64], int h[64], int n, int x,
         ("for (int i = 0; i < n; i++) h[a[i] & 63] += 1;", 2),  # a choice of what was stored, and +
         ("for (int i = 1; i < n; i++) h[i] = h[i - 1] * a[i];", 2),  # through a register
         ("for (int i = 0; i < 60; i++) h[i + 1] = a[i] / (h[i] + 1);", 9),
+        # a pass of bubble sort, with the stores of the last one so many iterations before, or ever fewer
+        (f"for (int i = 0; i < 63; i++) for (int j = 0; j < 63; j++) {SWAP}", 1),
+        (f"for (int i = 63; i > 0; i--) for (int j = 0; j < i; j++) {SWAP}", 2),
         ("for (int i = 2; i < n; i++) h[i] = h[i - 2] / 3 * a[i];", 2),
         ("for (int i = 0; i < 30; i++) h[2 * i] = h[2 * i + 1] / (a[i] + 1);", 1),  # they never meet
         ("for (int i = 0; i < n; i++) { int p, q; p <? in; q <? in; out <! p * q; }", 2),
