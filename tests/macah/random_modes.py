@@ -31,7 +31,7 @@ from macah.host import Host
 from macah.messages import Messages
 from macah.program import read_program
 from macah.stages import Stages
-from macah.toolchain import compiler
+from macah.toolchain import compiler, workspace
 from macah.traces import divergences
 
 MODES = ("c", "dataflow", "mapped")
@@ -129,9 +129,9 @@ def main() -> int:
     """Status 1 if a program failed."""
     options = _options()
     begin, results = time.process_time(), Counter[str]()
-    with tempfile.TemporaryDirectory(prefix="macah-modes-") as name:
+    with workspace() as directory:
         for seed in range(options.seed, options.seed + options.count):
-            kind = _one(seed, options.keep, Path(name))
+            kind = _one(seed, options.keep, directory)
             results[kind] += 1
             if options.progress:
                 with options.progress.open("a") as log:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -24,15 +23,16 @@ from reducer import reduced
 
 from arch.describe import load_fabric
 from macah.optional import OPTIONAL
+from macah.toolchain import workspace
 
 
 def main() -> int:
     """Status 1 if a program failed."""
     options = _options()
     begin, results = time.time(), Counter[str]()
-    with tempfile.TemporaryDirectory(prefix="macah-random-") as name:
+    with workspace() as directory:
         for seed in range(options.seed, options.seed + options.count):
-            results[_one(seed, options, Path(name))] += 1
+            results[_one(seed, options, directory)] += 1
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r{seed} {dict(results)} ")
     summary = ", ".join(f"{count} {kind}" for kind, count in sorted(results.items()))

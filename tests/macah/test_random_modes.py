@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,3 +64,24 @@ def test_a_difference_is_found(tmp_path: Path) -> None:
     """
     head = "unsigned long long macah_cycles(void);\n"
     assert check(head + text, tmp_path) == "mode dataflow: the output differs"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_a_comparison_that_is_ended(how: signal.Signals, tmp_path: Path) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+
+    def wait_until(there: bool) -> None:
+        end = time.monotonic() + 60
+        while any(place.glob("*/*/*")) != there or any(place.iterdir()) != there:
+            assert time.monotonic() < end, list(place.iterdir())
+            time.sleep(0.02)
+
+    script = Path(__file__).with_name("random_modes.py")
+    path = os.pathsep.join([str(script.parent), str(script.parents[2])])
+    environment = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": path}
+    process = subprocess.Popen([sys.executable, script, "1", "--seed", "3"], env=environment)
+    wait_until(there=True)
+    process.send_signal(how)
+    assert process.wait(60) == -how
+    wait_until(there=False)
