@@ -56,6 +56,7 @@ _COSIM_SOURCES = tuple(
         "lockstep.c",
         "rest.c",
         "turns.c",
+        "sharers.c",
         "cosim.c",
         "waves.c",
         "host_profile.c",

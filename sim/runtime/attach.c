@@ -145,6 +145,7 @@ static void *keep_watch(void *data) {
     macah_step(&macah_arena->simulator[execution->number % MACAH_BELLS].rings, 1);
     macah_step(&macah_arena->clock.ticks, 1);
     macah_step(&macah_arena->clock.all_shown, 1);
+    macah_step(&macah_arena->clock.mover, 1);
     sleep(2); /* to complete the file */
   }
   if (at_end_of_host) at_end_of_host();

@@ -34,6 +34,7 @@ struct macah_clock {
   uint32_t callers; /* threads of the host that wait until all have arrived */
   uint32_t lookers; /* of these, threads that have looked for something in vain, and want another cycle */
   uint32_t present, shown, all_shown; /* of a cycle's executions: how many have seen what streams have */
+  uint32_t mover;   /* the place of the execution that moves elements now, among those that share ends */
 };
 
 /* The start of the arena. Simulators share bells where there are more than that. */

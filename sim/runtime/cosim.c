@@ -115,6 +115,7 @@ static void configure(struct macah_simulator *simulator, const struct macah_kern
   struct macah_execution *execution = simulator->execution;
   execution->kernel = kernel->number;
   execution->first = simulator->holds != kernel;
+  execution->served = 0;
   execution->configuration = (uint32_t)word_count(kernel);
   execution->configuration_words = execution->first ? kernel->configuration_words : 0;
   if (execution->configuration_words)
@@ -261,8 +262,8 @@ int macah_run_kernel(unsigned k, const uint32_t *live_in, uint32_t *live_out, ma
   hand_over(kernel, simulator->execution, live_in, streams, memories);
   simulator->execution->limit = macah_most_cycles;
   struct macah_execution *execution = simulator->execution;
-  struct macah_entered entered = {kernel->name,    &execution->asleep, &execution->waiting, &execution->cycles,
-                                  kernel->streams, kernel->port,       streams};
+  struct macah_entered entered = {kernel->name,       execution,       &execution->asleep, &execution->waiting,
+                                  &execution->cycles, kernel->streams, kernel->port,       streams};
   struct macah_answer answer;
   macah_me.entered = &entered;
   macah_begin_wait(MACAH_FOR_KERNEL, NULL, (struct macah_place){0});

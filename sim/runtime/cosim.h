@@ -61,6 +61,9 @@ struct macah_execution {
   uint32_t process;    /* its number */
   uint32_t number;     /* which tells the bell that it sleeps on */
   uint32_t host;       /* process that must be alive */
+  uint32_t place;      /* in lock step: in this cycle, among the executions that share ends; from 1, or 0 */
+  uint64_t shared;     /* a bit for each of its ports that another execution has, too */
+  uint64_t served;     /* the tick at which an element last went through one of these */
   uint32_t ordinal;    /* among the simulators of its kernel */
   uint32_t kernel;     /* its number there */
   uint32_t first;      /* the simulator had another kernel before, or none, and loads its configuration: */
@@ -108,10 +111,19 @@ void macah_call_referee(void);
 
 /* rest.c. */
 int macah_host_is_at_rest(void);
-void macah_note_awakening(void);
+/* The caller uses a stream or a kernel. */
+void macah_note_use(void);
 uint64_t macah_read_clock(clockid_t); /* in nanoseconds */
 
-/* turns.c, for the referee, with the host at rest: gives a thread its turn, or all that look in vain the right to one;
+/* sharers.c: before a cycle, gives executions that share ends their places; and after fork(). */
+void macah_place_executions(void);
+void macah_forget_sharers(void);
+/* Some execution has begun or ended. */
+void macah_note_execution(void);
+
+/* turns.c. Whether a thread was created before another. */
+int macah_is_older(pid_t, pid_t);
+/* For the referee, with the host at rest: gives a thread its turn, or all that look in vain the right to one;
  * 0 if there is none. And no order from now on; 0 if there was none. */
 int macah_give_turn(void);
 int macah_let_look(void);

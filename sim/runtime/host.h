@@ -37,6 +37,7 @@ struct macah_port {
  * changes, `asleep` is the number of this sleep, and `waiting` has a bit for each such stream. */
 struct macah_entered {
   const char *kernel;
+  struct macah_execution *execution;
   const uint64_t *asleep, *waiting, *cycles;
   unsigned ports;
   const struct macah_port *port;
@@ -62,10 +63,13 @@ struct macah_thread {
   struct macah_place place;
   const char *kernel; /* that it runs as C, or null */
   const struct macah_entered *entered;
-  uint32_t slept;  /* it was seen asleep since it last used a stream */
   uint32_t turn;   /* an enum macah_turn */
   int receives;    /* the end of the stream that it waits for a turn at */
   uint64_t served; /* the number of its last turn */
+  uint32_t resumes; /* what it waited for is there, but the cycle is not over */
+  /* In lock step, for rest.c: uses of streams and kernels; as many when all were looked at last, and when this sleep,
+   * or the first of several without a use between, was first seen; and when that was. */
+  uint64_t uses, looked, slept, since;
 };
 
 /* ends.c. Makes the caller the only thread at an end, until macah_unlock(). */

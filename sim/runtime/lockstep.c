@@ -68,6 +68,7 @@ static void wait_for_rest(unsigned looks) {
 }
 
 static void begin_cycle(struct macah_clock *c) {
+  macah_place_executions();
   macah_store(&c->present, macah_load(&c->active));
   macah_store(&c->arrived, 0);
   macah_step(&c->ticks, 1);
@@ -123,15 +124,21 @@ void macah_start_time(void) { pthread_once(&once, start); }
 void macah_enter_time(void) {
   macah_start_time();
   if (!the_clock()->on) return;
+  macah_note_use();
+  macah_note_execution();
   macah_add(&the_clock()->active, 1);
   macah_call_referee();
 }
 
 void macah_leave_time(void) {
   if (!the_clock()->on) return;
+  macah_note_use();
+  macah_note_execution();
+  macah_add(&the_clock()->callers, 1); /* before another execution is alone, and might go on by itself */
   macah_add(&the_clock()->active, (uint32_t)-1);
   macah_step(&the_clock()->arrived, 0);
   macah_order->resume();
+  macah_add(&the_clock()->callers, (uint32_t)-1);
 }
 
 void macah_end_time(void) {
@@ -141,6 +148,7 @@ void macah_end_time(void) {
 
 void macah_forget_time(void) {
   *the_clock() = (struct macah_clock){0};
+  macah_forget_sharers();
   macah_referee = 0;
   once = (pthread_once_t)PTHREAD_ONCE_INIT;
 }

@@ -45,20 +45,27 @@ static void show(struct port *p, int open, int ended) {
 
 static struct macah_end *end_of(struct port *p) { return p->sends ? &p->stream->sender : &p->stream->receiver; }
 
+/* In lock step, from when a cycle's first element may move on: what a port sees is what was there before, without what
+ * others at the same end have moved. */
+static int is_moving;
+
+/* Whether to look at the other end; always, where who shares this end may use it up before. */
+static int may_look(int seems_in_vain) { return !is_moving && (seems_in_vain || execution->place); }
+
 /* Without the lock, others may move elements: `commit` checks that the port's next one is still the same. */
 static void count(struct port *p) {
   if (!p->held) p->count = macah_load(&end_of(p)->count);
 }
 
 static int is_empty(struct port *p) {
-  if ((int64_t)(p->known - p->count) <= 0) p->known = macah_load(&p->stream->sender.count);
-  return p->known == p->count;
+  if (may_look((int64_t)(p->known - p->count) <= 0)) p->known = macah_load(&p->stream->sender.count);
+  return (int64_t)(p->known - p->count) <= 0;
 }
 
 static int is_full(struct port *p) {
   const struct macah_stream *s = p->stream;
   uint64_t sent = p->count + macah_load(&s->sender.reserved);
-  if (sent - p->known >= s->depth) p->known = macah_load(&s->receiver.count);
+  if (may_look(sent - p->known >= s->depth)) p->known = macah_load(&s->receiver.count);
   return sent - p->known >= s->depth;
 }
 
@@ -66,7 +73,7 @@ static int is_full(struct port *p) {
 static void show_receiver(struct port *p) {
   struct macah_stream *s = p->stream;
   int open = p->phase || !is_empty(p);
-  int ended = !open && macah_load(&s->closed) && is_empty(p);
+  int ended = is_moving ? p->shown_ended : !open && macah_load(&s->closed) && is_empty(p);
   if (open) {
     const unsigned char *element = p->phase ? p->element : macah_element(s, p->count);
     uint32_t data = word_of(p, element, p->phase);
@@ -234,7 +241,11 @@ static void keep_patience(int moving) {
 
 int commit(void) {
   struct fruitless found = {0, 0, 0};
-  if (macah_arena->clock.on) await_shown();
+  is_moving = (int)macah_arena->clock.on;
+  if (is_moving) {
+    await_shown();
+    await_place();
+  }
   int moving = look_at_ports(&found);
   if (moving && !claim()) {
     show_ports();
@@ -242,6 +253,8 @@ int commit(void) {
   }
   move_words();
   if (moving) keep_or_let_go();
+  if (is_moving) leave_place();
+  is_moving = 0;
   if (design_is_stalled)
     execution->stalls++;
   else

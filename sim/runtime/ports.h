@@ -87,6 +87,9 @@ uint64_t awaited_ports(void); /* a bit for each */
 /* ticks.c: time in lock step. Before a cycle, in which something may have moved; and before its transfers. */
 void await_tick(int moved, int asleep);
 void await_shown(void);
+/* Around them, where others have the same ends: its turn. */
+void await_place(void);
+void leave_place(void);
 
 /* profile.c: does nothing unless the host wants a profile. Once: finds its place, and the signals of what may wait and
  * of the slot, or null, which it keeps. */

@@ -39,11 +39,21 @@ static struct macah_thread *known(pid_t id) {
 /* What is seen of the threads that wait for nothing of ours. */
 struct others {
   int sleep;       /* some do, for a time or for something outside of the program */
+  uint64_t since;  /* when the last of them was first seen asleep */
   uint64_t moving; /* a number for those that read or write */
 };
 
+/* Since when a thread has slept, but for moments in which it used nothing. We do not know strangers, who never do. */
+static uint64_t asleep_since(struct macah_thread *t, uint64_t now) {
+  static uint64_t strangers;
+  if (!t) return strangers ? strangers : (strangers = now);
+  if (!t->since || t->slept != t->looked) t->since = now;
+  t->slept = t->looked;
+  return t->since;
+}
+
 /* Adds these threads; 0 if one computes. */
-static uint64_t look_at_others(uint64_t sum, struct others *others) {
+static uint64_t look_at_others(uint64_t sum, uint64_t now, struct others *others) {
   struct macah_task *tasks;
   int count = macah_list_tasks(&tasks);
   for (int i = 0; sum && i < count; i++) {
@@ -52,7 +62,8 @@ static uint64_t look_at_others(uint64_t sum, struct others *others) {
     int sleeps = tasks[i].blocked == MACAH_SLEEPS && !tasks[i].futex;
     uint64_t number = mix(tasks[i].switches + 1, (uint64_t)tasks[i].id);
     if (tasks[i].blocked == MACAH_MOVES_DATA) others->moving = mix(others->moving, number) | 1;
-    if (sleeps && t) macah_store(&t->slept, 1);
+    uint64_t since = sleeps ? asleep_since(t, now) : 0;
+    if (since > others->since) others->since = since;
     others->sleep |= sleeps;
     sum = tasks[i].blocked == MACAH_RUNS ? 0 : mix(sum, number);
   }
@@ -61,31 +72,26 @@ static uint64_t look_at_others(uint64_t sum, struct others *others) {
 }
 
 /* A number for what the threads wait for; 0 if one does not. */
-static uint64_t look(struct others *others) {
+static uint64_t look(uint64_t now, struct others *others) {
   struct stat tasks;
   uint64_t sum = 14695981039346656037u, resting = 0;
   *others = (struct others){0};
   macah_lock_threads();
+  for (struct macah_thread *t = macah_threads; t; t = t->next) t->looked = macah_load(&t->uses);
   for (const struct macah_thread *t = macah_threads; t && sum; t = t->next) {
     uint64_t rest = rest_of(t);
     resting += rest != 0;
     if (rest || macah_load(&t->wait)) sum = rest ? mix(sum, rest) : 0;
+    if (macah_load(&t->resumes)) sum = 0;
   }
   /* The directory has a link for each thread, ourselves and the watcher among them. */
   uint64_t links = resting + 3 + (macah_load(&macah_watcher) != 0);
-  if (sum && (stat("/proc/self/task", &tasks) || tasks.st_nlink != links)) sum = look_at_others(sum, others);
+  if (sum && (stat("/proc/self/task", &tasks) || tasks.st_nlink != links)) sum = look_at_others(sum, now, others);
   macah_unlock_threads();
   return sum;
 }
 
-static uint32_t awakenings;
-
-/* Who sleeps between two uses of streams does so for short. */
-void macah_note_awakening(void) {
-  if (!macah_load(&macah_me.slept)) return;
-  macah_store(&macah_me.slept, 0);
-  macah_add(&awakenings, 1);
-}
+void macah_note_use(void) { macah_store(&macah_me.uses, macah_me.uses + 1); }
 
 /* Whether those that read or write do nothing else for long. */
 static int data_is_awaited(uint64_t now, uint64_t moving) {
@@ -97,18 +103,13 @@ static int data_is_awaited(uint64_t now, uint64_t moving) {
 
 static int held; /* by sleepers, at the last look */
 
-/* Whether those that sleep do so for long, or have slept for long in all. */
-static int sleep_is_long(uint64_t now, int sleeps) {
-  static uint64_t began, since, before, in_all;
-  static uint32_t seen;
-  uint32_t woken = macah_load(&awakenings);
+/* Whether all that sleep do so for long, or have slept for long in all. */
+static int sleep_is_long(uint64_t now, const struct others *others) {
+  static uint64_t began, before, in_all;
   if (!began) began = now;
-  if (!sleeps || woken != seen) since = 0;
-  if (sleeps && !since) since = now;
-  seen = woken;
   if (held) in_all += now - before;
   before = now;
-  held = sleeps && now - since <= PATIENCE && (in_all < BUDGET || in_all < (now - began) / 2);
+  held = others->sleep && now - others->since <= PATIENCE && (in_all < BUDGET || in_all < (now - began) / 2);
   return !held;
 }
 
@@ -116,9 +117,9 @@ static int sleep_is_long(uint64_t now, int sleeps) {
 int macah_host_is_at_rest(void) {
   static uint64_t last;
   struct others others;
-  uint64_t seen = look(&others), before = last, now = macah_read_clock(CLOCK_MONOTONIC);
+  uint64_t now = macah_read_clock(CLOCK_MONOTONIC), seen = look(now, &others), before = last;
   last = seen;
   macah_store(&macah_arena->clock.loose, (uint32_t)others.sleep);
   if (!seen) held = 0;
-  return seen && (data_is_awaited(now, others.moving) & sleep_is_long(now, others.sleep)) && seen == before;
+  return seen && (data_is_awaited(now, others.moving) & sleep_is_long(now, &others)) && seen == before;
 }

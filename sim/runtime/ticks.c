@@ -17,6 +17,7 @@ void await_tick(int moved, int asleep) {
   unseen = 1;
   if (!moved && !asleep && macah_load(&c->active) == 1 && !macah_load(&c->callers)) {
     macah_store(&c->present, 1);
+    execution->place = 0;
     return;
   }
   if (asleep) {
@@ -40,4 +41,18 @@ void await_shown(void) {
   } else {
     wait_until_changed(&c->all_shown, seen);
   }
+}
+
+void await_place(void) {
+  uint32_t *mover = &macah_arena->clock.mover, now;
+  if (!execution->place) return;
+  while ((now = macah_load(mover)) != execution->place && !macah_load(&host_has_gone)) macah_futex_wait(mover, now, NULL);
+}
+
+void leave_place(void) {
+  struct macah_clock *c = &macah_arena->clock;
+  if (!execution->place) return;
+  for (unsigned i = 0; i < port_count; i++)
+    if (ports[i].moves && execution->shared >> i & 1) macah_store(&execution->served, c->ticks);
+  macah_step(&c->mover, 1);
 }

@@ -40,7 +40,7 @@ static void wait_for_turn(enum macah_turn wanted, enum macah_kind kind, macah_st
 static void hold(macah_stream *s, int receives, enum macah_kind kind, struct macah_place place) {
   macah_my_number();
   macah_start_time();
-  macah_note_awakening();
+  macah_note_use();
   if (holds(&macah_me, s, receives)) return;
   wait_for_turn(MACAH_WANTS_TURN, kind, s, receives, place);
 }
@@ -56,26 +56,37 @@ static void look_again(macah_stream *s, int receives) {
 /* Simulators wake others in the middle of a cycle. */
 static void resume(void) {
   struct macah_clock *c = &macah_arena->clock;
+  macah_store(&macah_me.resumes, 1);
   macah_add(&c->callers, 1);
   for (uint32_t seen; seen = macah_load(&c->arrived), !macah_all_are_here();)
     macah_futex_wait(&c->arrived, seen, &(struct timespec){0, 1000000});
   macah_add(&c->callers, (uint32_t)-1);
+  macah_store(&macah_me.resumes, 0);
 }
 
-/* The system lists the threads of a process in the order in which they were created. */
-static int is_older(pid_t a, pid_t b) {
-  DIR *directory = opendir("/proc/self/task");
-  pid_t found = 0;
-  for (struct dirent *entry; directory && !found && (entry = readdir(directory));) {
+/* The first of the two in the list of the process's threads, or 0. */
+static pid_t first_of(pid_t a, pid_t b, DIR *threads) {
+  for (struct dirent *entry; (entry = readdir(threads));) {
     pid_t id = atoi(entry->d_name);
-    if (id == a || id == b) found = id;
+    if (id == a || id == b) return id;
   }
-  if (directory) closedir(directory);
+  return 0;
+}
+
+/* The system lists threads in the order in which they were created; where one ends just then, the list ends with it. */
+int macah_is_older(pid_t a, pid_t b) {
+  pid_t found = 0;
+  while (!found) {
+    DIR *threads = opendir("/proc/self/task");
+    if (!threads) return a < b;
+    found = first_of(a, b, threads);
+    closedir(threads);
+  }
   return found == a;
 }
 
 static int comes_before(const struct macah_thread *a, const struct macah_thread *b) {
-  return a->served != b->served ? a->served < b->served : is_older(a->id, b->id);
+  return a->served != b->served ? a->served < b->served : macah_is_older(a->id, b->id);
 }
 
 static int wants_turn(const struct macah_thread *t) {

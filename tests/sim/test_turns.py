@@ -11,6 +11,8 @@ from test_lockstep import build, run
 
 # Three threads send to a kernel, two receive from it and look into a stream of the others; all waste time.
 ENDS = (Path(__file__).parent.parent / "cases" / "turns" / "ends.macah").read_text()
+# Two kernels at each end of a stream, of which one of each kind never waits, and a thread of the host.
+KERNELS = (Path(__file__).parent.parent / "cases" / "turns" / "kernels.macah").read_text()
 # Without any kernel: who looks at `s` in vain depends on nothing but the turns.
 HOSTS = """
 #include <pthread.h>
@@ -78,8 +80,8 @@ def outcomes(program: Path, directory: Path) -> set[tuple[str, str, int, tuple[b
     return found
 
 
-@pytest.mark.parametrize("text", [ENDS, HOSTS], ids=["kernel", "host"])
-def test_threads_at_the_same_end_take_turns(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [ENDS, HOSTS, KERNELS], ids=["kernel", "host", "kernels"])
+def test_who_is_at_the_same_end_takes_turns(text: str, tmp_path: Path) -> None:
     found = outcomes(build(text, tmp_path, "--time", "lockstep"), tmp_path)
     assert len(found) == 1, found
     assert next(iter(found))[2] == 0, found
@@ -121,9 +123,10 @@ int main(int argc, char **argv)
     assert child == parent
 
 
-def test_the_order_is_the_same_on_both_simulators(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [ENDS, KERNELS], ids=["kernel", "kernels"])
+def test_the_order_is_the_same_on_both_simulators(text: str, tmp_path: Path) -> None:
     simulators = ("icarus", "verilator")
     if subprocess.run(["which", "verilator"], capture_output=True).returncode:
         pytest.skip("there is no Verilator")
-    found = [run(build(ENDS, tmp_path, "--time=lockstep", f"--simulator={name}"), 1) for name in simulators]
+    found = [run(build(text, tmp_path, "--time=lockstep", f"--simulator={name}"), 1) for name in simulators]
     assert len({(done.stdout, done.stderr, done.returncode) for done in found}) == 1, found
