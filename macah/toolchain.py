@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sim.guardian import WORKSPACE
-from sim.simulator import failure_of
+from sim.simulator import failure_of, want_of_room
 from sim.workspace import guarded
 
 from .diagnostic import MacahError
@@ -75,6 +75,8 @@ def run_compiler(
             code="c-compiler",
         ) from None
     if done.returncode:
+        if full := want_of_room():
+            raise MacahError(full, code="system")
         output = failure_of(done.returncode, done.stderr, command[0]) + "\n"
         raise MacahError(problem, code="c-compiler", output=output)
     return done.stderr

@@ -53,13 +53,20 @@ _LITTLE = 1 << 16
 """Bytes of room, or less, after which a tool has failed for want of it."""
 
 
-def failure_of(status: int, said: str, tool: str) -> str:
-    """What to show of a tool that failed: that no room is left, what it said, or else how it ended."""
+def want_of_room() -> str:
+    """What to say after a tool has failed if that was for want of room, else nothing."""
     folder = tempfile.gettempdir()
     with suppress(OSError):
         room = os.statvfs(folder)
         if room.f_blocks and room.f_bavail * room.f_frsize <= _LITTLE:
             return f"no space is left for temporary files in '{folder}'; TMPDIR names another directory"
+    return ""
+
+
+def failure_of(status: int, said: str, tool: str) -> str:
+    """What to show of a tool that failed: that no room is left, what it said, or else how it ended."""
+    if full := want_of_room():
+        return full
     if said.strip():
         return said.strip()
     how = signal.strsignal(-status) if status < 0 else None

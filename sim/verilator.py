@@ -26,6 +26,7 @@ from .simulator import (
     RUNTIME,
     Simulation,
     SimulatorMissing,
+    failure_of,
     find_tool,
     run_compiler,
     run_tool,
@@ -97,7 +98,8 @@ def _find(compiler: str) -> _Tools:
 def _ask(command: Sequence[str]) -> str:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     if done.returncode:
-        raise SimulatorMissing(f"'{shlex.join(command)}' failed; {_HINT}\n{done.stderr.strip()}")
+        said = failure_of(done.returncode, done.stderr + done.stdout, command[0])
+        raise SimulatorMissing(f"'{shlex.join(command)}' failed; {_HINT}\n{said}")
     return done.stdout
 
 

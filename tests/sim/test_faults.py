@@ -267,6 +267,19 @@ def test_no_room_for_a_layout(full: Path, tmp_path: Path) -> None:
     assert [file.name for file in full.iterdir()] == ["filler"]
 
 
+def test_no_room_for_temporary_files(full: Path, tmp_path: Path) -> None:
+    (full / "filler").write_bytes(bytes(60 << 10))
+    source = tmp_path / "p.macah"
+    source.write_text(PROGRAM)
+    command = [sys.executable, "-m", "macah", "-w", "--mode", "dataflow", "-o", tmp_path / "p", source]
+    environment = {**os.environ, "TMPDIR": str(full)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("macahc: error: ") and done.stderr.count("\n") == 1, done.stderr
+    assert "space" in done.stderr
+    assert [file.name for file in full.iterdir()] == ["filler"] and not (tmp_path / "p").exists()
+
+
 def test_no_room_for_a_profile(full: Path, tmp_path: Path) -> None:
     (full / "filler").write_bytes(bytes(64 << 10))
     source = tmp_path / "p.macah"
