@@ -6,15 +6,15 @@ holds for all words, so that others need only be right where it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from backend.dfg import Const, Use
 from macah.bdd import FALSE, TRUE, Bdd
 from macah.graph import Draft, Value
-from macah.ranges import HALF, TRUTH, WORD
+from macah.ranges import HALF, TRUTH, WORD, Range
 from macah.ranges_of import COMPARE
-from macah.widths import Widths
 
 MOST_ATOMS = 12
 """A condition of more atoms than these is an atom itself."""
@@ -36,11 +36,23 @@ class Atom:
         return number == limit if self.op == "eq" else number < limit
 
 
+class Words(Protocol):
+    """The drafts of a graph, those of them that matter, and what values they may have."""
+
+    @property
+    def drafts(self) -> Sequence[Draft]: ...
+
+    @property
+    def live(self) -> Sequence[int]: ...
+
+    def range(self, value: Value) -> Range: ...
+
+
 class Conditions:
     """The functions of a loop's values: whether they are not 0."""
 
-    def __init__(self, widths: Widths) -> None:
-        self.widths = widths
+    def __init__(self, words: Words) -> None:
+        self.words = words
         self.bdd = Bdd()
         self.atoms: list[Atom] = []
         self.operands: list[frozenset[Value]] = []  # of each atom, but for constants
@@ -49,12 +61,17 @@ class Conditions:
             Value, list[tuple[int, int]]
         ] = {}  # constants, and the levels of being equal to them
         self.functions: dict[Value, int] = {}
-        self.logical = {number for number in widths.live if self._is_logical(number)}
+        self.logical: set[int] = set()
         self._relations: dict[frozenset[int], int] = {}
         self._pairs: dict[tuple[int, int], int] = {}
-        for number in widths.live:
-            if number in self.logical:
-                self.functions[Use(number)] = self._function(number)
+        for number in words.live:
+            self.enter(number)
+
+    def enter(self, number: int) -> None:
+        """Find the function of a draft, if it is a condition; what it is made from has been entered."""
+        if self._is_logical(number):
+            self.logical.add(number)
+            self.functions[Use(number)] = self._function(number)
 
     def of(self, value: Value) -> int:
         """Whether a value is not 0."""
@@ -95,16 +112,16 @@ class Conditions:
     # --- Functions
 
     def _is_logical(self, number: int) -> bool:
-        draft = self.widths.drafts[number]
+        draft = self.words.drafts[number]
         match draft.op, draft.operands:
             case op, _ if op in COMPARE:
                 return True
             case (("and" | "or" | "xor"), operands) | ("select", (_, *operands)):
-                return all(self.widths.range(operand).within(TRUTH) for operand in operands)
+                return all(self.words.range(operand).within(TRUTH) for operand in operands)
         return False
 
     def _function(self, number: int) -> int:
-        draft, bdd = self.widths.drafts[number], self.bdd
+        draft, bdd = self.words.drafts[number], self.bdd
         if draft.op in COMPARE:
             return self._comparison(draft)
         parts = [self.of(operand) for operand in draft.operands]
@@ -128,7 +145,7 @@ class Conditions:
                 x, y = y, x
             atom = self._atom(Atom("eq", x, y))
             return atom if op == "eq" else self.bdd.opposite(atom)
-        is_signed = op[0] == "s" or all(self.widths.range(value).positive for value in (x, y))
+        is_signed = op[0] == "s" or all(self.words.range(value).positive for value in (x, y))
         if op[1:] == "le":  # not y < x
             return self.bdd.opposite(self._less(y, x, is_signed))
         return self._less(x, y, is_signed)
@@ -170,7 +187,7 @@ class Conditions:
             return TRUE
         if a.op == "eq" or b.op == "eq":
             a, b = (Atom(atom.op, atom.x, atom.y, is_signed) for atom in (a, b))
-        found = self.widths.range(a.x)
+        found = self.words.range(a.x)
         least, most = (found.least, found.most) if is_signed else (found.low, found.high)
         limits = [
             _signed(atom.y.value) if is_signed else atom.y.value

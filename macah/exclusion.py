@@ -44,9 +44,10 @@ class Exclusion:
             if use.distance == 1:
                 self.final[variable] = Use(self.at[use.node], output=use.output)
         loop = Loop(graph, self.initial, self.final, ir.Variable("alive"))
-        self.conditions = Conditions(Widths(loop, {}))
+        widths = Widths(loop, {})
+        self.conditions = Conditions(widths)
         self.bdd = self.conditions.bdd
-        self.observed = Observed(self.conditions)
+        self.observed = Observed(widths, self.conditions)
         self.levels = self._levels()
         self.tests = self._tests()
 

@@ -34,27 +34,27 @@ def simplify_logic(loop: Loop, words: Mapping[int, Range]) -> tuple[Rebuilt, Loo
     """The loop with simpler conditions, choices and guards."""
     widths = Widths(loop, words)
     bits = {variable for variable, found in widths.before.items() if found.high <= 1}
-    return rebuilt(loop, _Rules(Conditions(widths)), bits)
+    return rebuilt(loop, _Rules(widths, Conditions(widths)), bits)
 
 
 class _Rules(Rules):
-    def __init__(self, conditions: Conditions) -> None:
+    def __init__(self, widths: Widths, conditions: Conditions) -> None:
         self.conditions, self.bdd = conditions, conditions.bdd
-        self.observed = Observed(conditions)
-        self.drafts = conditions.widths.drafts
+        self.observed = Observed(widths, conditions)
+        self.drafts = widths.drafts
         self.made: dict[int, list[int]] = {}  # the logical drafts that have a function
         self.operands: dict[int, list[Value]] = {}  # what a draft's operands have become, in the old graph
         # Where what stands for a draft is what the draft is: everywhere, or where that matters.
         self.valid: dict[int, int] = {}
         self.uses = Counter(
             value.node
-            for number in conditions.widths.live
+            for number in widths.live
             for value in self.drafts[number].operands
             if isinstance(value, Use)
         )
         kept = [
-            *conditions.widths.loop.kept,
-            *(conditions.widths.loop.final[v] for v in conditions.widths.variables),
+            *widths.loop.kept,
+            *(widths.loop.final[v] for v in widths.variables),
         ]
         self.uses.update(value.node for value in kept if isinstance(value, Use))
 

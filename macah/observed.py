@@ -10,6 +10,7 @@ from backend.dfg import Use
 from macah.atoms import Conditions
 from macah.bdd import FALSE, TRUE
 from macah.graph import Value
+from macah.widths import Widths
 
 _GUARDS = {"store": 2, "send": 1, "try_send": 1, "result": 1}
 """Which operand says whether others of an effect matter."""
@@ -18,9 +19,8 @@ _GUARDS = {"store": 2, "send": 1, "try_send": 1, "result": 1}
 class Observed:
     """Where values are observed: for each draft a function that holds wherever its value matters."""
 
-    def __init__(self, conditions: Conditions) -> None:
+    def __init__(self, widths: Widths, conditions: Conditions) -> None:
         self.conditions = conditions
-        widths = conditions.widths
         self.drafts, self.loop = widths.drafts, widths.loop
         self.of: dict[int, int] = dict.fromkeys(widths.live, FALSE)
         goes_on = TRUE

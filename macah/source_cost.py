@@ -35,13 +35,19 @@ _DISTRIBUTES = {
     **dict.fromkeys(("shr", "sar", "rotl"), _BITS),
     **dict.fromkeys(("add", "sub", "neg"), (SIGNED, UNSIGNED)),
 }
-_DISTRIBUTES |= {"shl": (*_BITS, SUM), "mul": (SUM,), "muladd": (SUM,), "and": ("or", "xor"), "or": ("and",)}
+_DISTRIBUTES |= {
+    "shl": (*_BITS, SUM, "mul"),
+    "mul": (SUM,),
+    "muladd": (SUM,),
+    "and": ("or", "xor"),
+    "or": ("and",),
+}
 """`f(a) + f(b)` is `f(a + b)`: a chain goes on behind these."""
 
 BEHIND = " behind "
 """Between the names of chains: of the first one's operands, if each is behind all of the second one."""
 
-UNCARRIED = frozenset({"mul", SIGNED, UNSIGNED})
+UNCARRIED = frozenset({SIGNED, UNSIGNED})
 """Chains that do not go on from iteration to iteration."""
 
 _FACTORS = frozenset({("xor", "and"), ("or", "and"), ("and", "or"), (SUM, "mul")})
@@ -74,6 +80,11 @@ class Costs:
     def group(self, draft: Draft) -> str | None:
         """The chains that an operation is a link of."""
         return _GROUPS.get(draft.op)
+
+    def is_extreme(self, draft: Draft) -> bool:
+        """True for a minimum or a maximum with a constant."""
+        constant = any(isinstance(value, Const) for value in draft.operands)
+        return constant and _GROUPS.get(draft.op) in (SIGNED, UNSIGNED)
 
     def compared(self, draft: Draft, operand: Draft | None) -> str:
         """The chain of which a comparison may be one more link: x + a == b is x == b - a."""
@@ -108,9 +119,9 @@ class Costs:
 
     def goes_on(self, group: str, draft: Draft | None) -> bool:
         """Whether a chain that ends an iteration with this goes on in the next one."""
-        return group.rpartition(BEHIND)[2] not in UNCARRIED and (
-            draft is None or draft.op not in ("mul", "muladd")
-        )
+        links = group.rpartition(BEHIND)[2]
+        product = draft is not None and draft.op in ("mul", "muladd")
+        return links == "mul" or links not in UNCARRIED and not product
 
     def has_factors(self, group: str, draft: Draft) -> bool:
         """Whether links of a chain may have something in common that is taken out."""
@@ -144,6 +155,8 @@ class Costs:
 
     def arms(self, draft: Draft) -> tuple[Value, ...]:
         """What a choice chooses from: of `x == a ? x : b`, `b` alone, as `x` is as good as `a`."""
+        if draft.op != "select":
+            return draft.operands
         condition, *arms = draft.operands
         test = self._draft(condition)
         if test is not None and test.op in ("eq", "ne"):
@@ -163,7 +176,7 @@ class Costs:
 
     def is_conditional(self, draft: Draft) -> bool:
         """True for `c ? x + a : x` and `c ? x + a : x + b`: the choice is one of what is added."""
-        _, a, b = draft.operands
+        *_, a, b = draft.operands
         for group in dict.fromkeys(_GROUPS.values()):
             left, right = self._links(a, group), self._links(b, group)
             both = left.keys() & right.keys()

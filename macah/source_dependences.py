@@ -10,10 +10,12 @@ from collections.abc import Iterator
 import networkx as nx
 
 from arch.fabric import Fabric
+from arch.ops import OPS
 from backend.dfg import Use
 from macah.dependence import FARTHEST, Distances
 from macah.graph import Before, Draft, Value
 from macah.ir import Array
+from macah.ranges import TRUTH
 from macah.site import Affine, Loop, Site
 from macah.source_cost import Costs
 from macah.source_graph import Effect, SourceGraph
@@ -34,9 +36,9 @@ class Dependences:
         self.number = {variable: len(self.drafts) + k for k, variable in enumerate(source.joins)}
         self.receive = fabric.latency("recv")
         self.places = {id(join): len(self.drafts) + k for k, join in enumerate(self.joins)}
+        self.bits = {node for node in range(len(self.drafts) + len(self.joins)) if self._is_bit(node)}
         self.memory = list(self._memory())
         self.edges = [*self._edges(), *((after.source, load) for after, load in self.memory)]
-        self.carried = self._carried()
 
     def numbered(self, value: Value) -> int | None:
         """The number of an operation or a join; None of what is the same all through the kernel."""
@@ -61,7 +63,24 @@ class Dependences:
             values = tuple(value for value, _ in join.sources)
             yield from ((n, len(self.drafts) + place) for v in values if (n := self.numbered(v)) is not None)
 
-    def _carried(self) -> dict[int, int]:
+    def _is_bit(self, node: int) -> bool:
+        """True for an operation that gives 0 or 1, and for a variable that is such a value from then on."""
+        if node < len(self.drafts):
+            return OPS[self.drafts[node].op].pure and self._within_bit(Use(node))
+        return all(
+            self._within_bit(value)
+            for value, distance in self.joins[node - len(self.drafts)].sources
+            if distance
+        )
+
+    def _within_bit(self, value: Value) -> bool:
+        return self.source.facts.range(value).within(TRUTH)
+
+    def chooses_from(self, user: int, value: int) -> bool:
+        """True if what an operation does with a value is done with 0 and with 1, and one of both chosen."""
+        return value in self.bits and user < len(self.drafts) and user not in self.source.graph.logical
+
+    def carried(self, bits: bool) -> dict[int, int]:
         """The recurrence that a value is on, for all on one that goes on if choices are left out.
 
         One of choices alone does not count: there are no more values to choose from from time to time.
@@ -73,7 +92,8 @@ class Dependences:
             if draft.op == "select" and (test := self.numbered(draft.operands[0])) is not None
             if draft.operands[0] not in draft.operands[1:]
         }
-        graph.add_edges_from(edge for edge in self.edges if edge not in chosen)
+        left = (edge for edge in self.edges if edge not in chosen)
+        graph.add_edges_from(edge for edge in left if not (bits and self.chooses_from(edge[1], edge[0])))
         return {
             n: min(component)
             for component in nx.strongly_connected_components(graph)
@@ -105,6 +125,8 @@ class Dependences:
             distance: int | None = 1 if load.order < store.order else 0
         else:
             distance = distances.least(store.site, load.site)
+        if distance == 0 and store.loop is load.loop and self.source.facts.exclude(store.guards, load.guards):
+            distance = 1
         if distance is not None and distance < FARTHEST:
             yield After(stored, distance, choices=0 if _constant_apart(store, load) else 1), load.node
 

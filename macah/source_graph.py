@@ -24,9 +24,10 @@ from macah.graph import ONE, ZERO, Before, Draft, Graph, Value
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.pack_words import groups_of
 from macah.site import Loop, Site
+from macah.source_facts import Facts
 from macah.source_terms import Terms
 from macah.trips import find_counters, limit
-from macah.walk import arrays_written, children, statements, targets
+from macah.walk import arrays_written, children, loads_in, statements, targets
 
 
 @dataclass(slots=True, eq=False)
@@ -80,6 +81,7 @@ class SourceGraph:
         self.logical = predicates(kernel)
         self.graph = Graph(self.logical)
         self.terms = Terms(self.graph)
+        self.facts = Facts(self.graph)
         self.joins: dict[Variable, Join] = {}
         self.loops: list[SourceLoop] = []
         self.effects: list[Effect] = []
@@ -114,6 +116,8 @@ class SourceGraph:
                 return Const(value)
             case Read(variable):
                 return self.read(variable)
+            case Apply("select"):
+                return self.select(args[0], args[1], args[2])
             case Apply(op):
                 return self.terms.made(op, args, self.where)
             case Load(array, _, site):
@@ -141,7 +145,10 @@ class SourceGraph:
         return self.memories.setdefault(array, len(self.memories))
 
     def predicate(self, expr: Expr) -> Value:
-        return self.graph.pure("ne", self.value(expr), ZERO, where=self.where)
+        return self.facts.decided(self.graph.pure("ne", self.value(expr), ZERO, where=self.where))
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        return self.graph.pure("select", *self.facts.chosen(condition, a, b), where=self.where)
 
     def join(self, variable: Variable, *sources: tuple[Value, int]) -> Before:
         """A new value that is one of others."""
@@ -226,16 +233,17 @@ class SourceGraph:
         self.forms.join(after)
         self.where = stmt.where
         for v in changed:
-            chosen = self.graph.pure("select", condition, then[v], self.read(v), where=stmt.where)
+            chosen = self.select(condition, then[v], self.read(v))
             self.graph.name(chosen, v.name)
             self.values[v] = chosen
 
     def under(self, condition: Value, body: Body) -> None:
         """Execute a body where a condition holds."""
-        self.guards.append(condition)
         if condition != ZERO:
-            self.body(body)
-        self.guards.pop()
+            self.guards.append(condition)
+            with self.facts.under(condition):
+                self.body(body)
+            self.guards.pop()
 
     # --- Loops
 
@@ -271,7 +279,8 @@ class SourceGraph:
         starts = {v: self.join(v, (before[v], 0)) for v in changed}
         self.values.update(starts)
         self.loop = loop
-        self.under(guard, stmt.body)
+        with self.facts.under(self.tested(stmt)):
+            self.under(guard, stmt.body)
         self.where = stmt.where
         loop.condition = self.predicate(stmt.condition)
         self.loop = outer
@@ -284,6 +293,11 @@ class SourceGraph:
             loop.joins.append(join)
         self.forms.loops.pop()
         self.forms.leave(trips, counters, changed, known, guard == ONE)
+
+    def tested(self, stmt: ir.DoWhile) -> Value:
+        """What certainly holds where an iteration starts: the test of a loop that is entered by it, too."""
+        known = stmt.guard == stmt.condition and not any(loads_in(stmt.condition))
+        return self.predicate(stmt.condition) if known else ONE
 
 
 def _changed(body: Body) -> list[Variable]:

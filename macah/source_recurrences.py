@@ -14,7 +14,7 @@ operands all together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from arch.fabric import Fabric
@@ -37,23 +37,40 @@ def recurrences(source: SourceGraph, fabric: Fabric) -> tuple[int, tuple[int, ..
     """The least interval of all recurrences, and the operations of one that needs it."""
     found = Dependences(source, fabric)
     best, worst = 0, tuple[int, ...]()
-    for begun, early in product(BEGUN, (False, True)):
+    extremes = any(map(found.costs.is_extreme, found.drafts))
+    either = (False, True)
+    for apart, bits, begun, early in product(
+        either[: 1 + extremes], either[: 1 + bool(found.bits)], BEGUN, either
+    ):
         if best != 1:
-            times = _Times(found, begun, early)
+            times = _Times(found, _Ways(begun, early, apart, bits))
             interval, cycle = least_interval(times.times)
             if not best or interval < best:
                 best, worst = interval, times.operations(cycle)
     return best, worst
 
 
-class _Times:
-    """The unknowns and what they depend on, made as they are asked for.
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How the kernel is rewritten, where one way excludes another.
 
     `begun`: for so many iterations, at so many cycles, a choice is left open for what the recurrence carries.
+    `early`: choices among links of chains are made before them. `extremes`: minima and maxima are choices by
+    a comparison. `bits`: what is done with a value of one bit is done with 0 and with 1, and chosen from.
     """
 
-    def __init__(self, found: Dependences, begun: tuple[int, int], early: bool) -> None:
-        self.found, self.begun, self.early = found, begun, early
+    begun: tuple[int, int]
+    early: bool
+    extremes: bool
+    bits: bool
+
+
+class _Times:
+    """The unknowns and what they depend on, made as they are asked for."""
+
+    def __init__(self, found: Dependences, ways: _Ways) -> None:
+        self.found, self.ways = found, ways
+        self.carried = found.carried(ways.bits)
         self.drafts, self.costs = found.drafts, found.costs
         self.times: list[Time] = []
         self.names: list[tuple[str, int]] = []
@@ -93,7 +110,24 @@ class _Times:
 
     def choices(self, draft: Draft) -> int:
         """What a choice costs what it chooses from."""
-        return 0 if self.costs.is_free(draft) or self.early and self.costs.is_conditional(draft) else 1
+        return 0 if self.is_free(draft) or self.ways.early and self.costs.is_conditional(draft) else 1
+
+    def is_free(self, draft: Draft) -> bool:
+        """True for a choice that a minimum or an absolute value stands for."""
+        return draft.op == "select" and self.costs.is_free(draft)
+
+    def chooses(self, draft: Draft) -> bool:
+        """Whether an operation is a choice."""
+        return draft.op == "select" or self.ways.extremes and self.costs.is_extreme(draft)
+
+    def group(self, draft: Draft) -> str | None:
+        """The chains that an operation is a link of."""
+        return None if self.chooses(draft) else self.costs.group(draft)
+
+    def is_either(self, node: int, value: Value) -> bool:
+        """True for an operand of one bit, where an operation is done with 0 and with 1."""
+        number = self.found.numbered(value)
+        return self.ways.bits and number is not None and self.found.chooses_from(node, number)
 
     # --- What times depend on
 
@@ -119,7 +153,7 @@ class _Times:
 
     def joined(self, kind: str, node: int) -> Time:
         """The start of an iteration, and what else one value of several is."""
-        time, carried = Time(), self.found.carried.get(node)
+        time, carried = Time(), self.carried.get(node)
         for value, distance in self.found.joins[node - len(self.drafts)].sources:
             number = self.found.numbered(value)
             if number is None:
@@ -127,13 +161,8 @@ class _Times:
             goes_on = kind == CHOICE or self.costs.goes_on(kind, self.found.draft(value))
             terms = self.term(kind if goes_on else DATA, value)
             time.after += [replace(term, distance=term.distance + distance) for term in terms]
-            if (
-                kind != CHOICE
-                and distance
-                and carried is not None
-                and carried == self.found.carried.get(number)
-            ):
-                ahead, cycles = self.begun
+            if kind != CHOICE and distance and carried is not None and carried == self.carried.get(number):
+                ahead, cycles = self.ways.begun
                 time.after.append(After(self.time(CHOICE, number), distance + ahead, cycles, whole=True))
         return time
 
@@ -147,58 +176,74 @@ class _Times:
         if not OPS[draft.op].pure and draft.op != "load":
             return
         values = draft.operands
-        if draft.op == "select":
-            test = self.found.numbered(values[0])
+        if self.chooses(draft):
             values = self.costs.arms(draft)
-            if test is not None:
-                chosen_early = self.early and self.costs.is_conditional(draft)
-                yield from self.whole(test, 0, 0 if self.costs.is_free(draft) else 1 + chosen_early)
+            chosen_early = self.ways.early and self.costs.is_conditional(draft)
+            cycles = 0 if self.is_free(draft) else 1 + chosen_early
+            tests = draft.operands[:1] if draft.op == "select" else values
+            for test in tests:
+                if (number := self.found.numbered(test)) is not None:
+                    yield from self.whole(number, 0, cycles + (draft.op != "select"))
         for value in values:
-            yield from self.of(CHOICE, value)
+            number = self.found.numbered(value)
+            if self.is_either(node, value) and number is not None:
+                yield from self.whole(number, 0, 1)
+            else:
+                yield from self.of(CHOICE, value)
 
     def data(self, node: int) -> Time:
         draft, costs = self.drafts[node], self.costs
         if draft.op == "store":
             return Time()
-        if draft.op == "select":
-            after = self.of(DATA, draft.operands[0]) if costs.is_free(draft) else []
+        if self.chooses(draft):
+            after = self.of(DATA, draft.operands[0]) if self.is_free(draft) else []
             for value in costs.arms(draft):
-                after += self.of(DATA, value, choices=self.choices(draft))
+                if not self.is_either(node, value):
+                    after += self.of(DATA, value, choices=self.choices(draft))
             return Time(after=after)
         if node not in self.found.source.graph.logical:
-            if (group := costs.group(draft)) is not None:
+            if (group := self.group(draft)) is not None:
                 return Time(Kind.RESULT, costs.latency(draft), after=[After(self.time(group, node))])
             if draft.op in COMPARISONS:
                 return Time(Kind.RESULT, after=[After(self.time(COMPARED, node))])
         after = []
         for value in draft.operands:
-            cycles = costs.cycles(node, draft, self.found.draft(value))
-            after += self.of(DATA, value, cycles)
+            if not self.is_either(node, value):
+                cycles = costs.cycles(node, draft, self.found.draft(value))
+                after += self.of(DATA, value, cycles)
         return Time(after=after)
 
     def chain(self, group: str, node: int) -> Time:
         """The time of all operands of a chain together, also behind what may be done to each of them."""
         draft = self.drafts[node]
-        if draft.op == "select":
+        if self.chooses(draft):
             arms, choices = self.costs.arms(draft), self.choices(draft)
-            return Time(after=[_later(a, 0, choices) for value in arms for a in self.term(group, value)])
-        if group == COMPARED or self.costs.group(draft) == group:
+            return Time(
+                after=[_later(a, 0, choices) for value in arms for a in self.operand(node, group, value)]
+            )
+        if group == COMPARED or self.group(draft) == group:
             time = Time(Kind.CHAIN, self.costs.latency(draft), len(draft.operands) == 1)
             for value in draft.operands:
                 inner = self.found.draft(value)
                 compared = group == COMPARED
                 of = self.costs.compared(draft, inner) if compared else self.costs.inside(group, inner)
-                terms = self.term(of, value)
+                terms = self.operand(node, of, value)
                 shared = inner is not None and self.costs.has_factors(group, inner)
                 time.after += [replace(term, shared=shared) for term in terms]
                 time.early |= not terms
             return time
         outer, _, inner_group = group.partition(BEHIND)
         if inner_group:
-            return Time(after=[a for value in draft.operands for a in self.term(group, value)])
-        own, cycles = self.costs.group(draft), self.costs.behind(draft, group)
+            return Time(after=[a for value in draft.operands for a in self.operand(node, group, value)])
+        own, cycles = self.group(draft), self.costs.behind(draft, group)
         behind = group if own is None else f"{outer}{BEHIND}{own}"
-        return Time(after=[_later(a, cycles) for value in draft.operands for a in self.term(behind, value)])
+        return Time(
+            after=[_later(a, cycles) for value in draft.operands for a in self.operand(node, behind, value)]
+        )
+
+    def operand(self, node: int, group: str, value: Value) -> list[After]:
+        """After an operand of a chain, unless it is 0 and 1 there."""
+        return [] if self.is_either(node, value) else self.term(group, value)
 
     def term(self, group: str, value: Value) -> list[After]:
         """After an operand of a chain."""
@@ -209,12 +254,9 @@ class _Times:
             return [After(self.time(DATA, node))]
         outer, _, inner = group.partition(BEHIND)
         if inner:
-            return (
-                [After(self.time(group, node))]
-                if self.costs.group(draft) == inner
-                else self.term(outer, value)
-            )
-        own = draft.op == "select" or self.costs.group(draft) == group
+            goes_on = self.chooses(draft) or self.group(draft) == inner
+            return [After(self.time(group, node))] if goes_on else self.term(outer, value)
+        own = self.chooses(draft) or self.group(draft) == group
         if own or self.costs.distributes(draft, node, group):
             return [After(self.time(group, node))]
         return [After(self.time(DATA, node), cycles=-1 if self.costs.joins(draft, group) else 0)]

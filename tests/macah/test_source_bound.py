@@ -31,7 +31,7 @@ SWAP = "if (h[j] > h[j + 1]) { int t = h[j]; h[j] = h[j + 1]; h[j + 1] = t; }"
         ("for (int i = 0; i < n; i++) x = x + a[i] - y + i;", 1),  # one addition comes last
         ("for (int i = 0; i < n; i++) if (a[i] > 3) x += a[i];", 1),  # of a choice
         ("for (int i = 0; i < n; i++) x = x < a[i] ? a[i] : x;", 1),  # a maximum
-        ("for (int i = 0; i < n; i++) x = x * a[i];", 2),
+        ("for (int i = 0; i < n; i++) x = x * a[i];", 1),  # and two elements are multiplied before
         ("for (int i = 0; i < n; i++) x = x * y + a[i];", 2),
         ("for (int i = 0; i < n; i++) x = (x * y >> 3) + a[i];", 4),
         ("for (int i = 0; i < n; i++) x = a[x & 63];", 3),
@@ -59,12 +59,27 @@ SWAP = "if (h[j] > h[j + 1]) { int t = h[j]; h[j] = h[j + 1]; h[j + 1] = t; }"
         ),  # x & (y ^ a[i]), and that of two iterations
         # A late condition costs one cycle.
         ("for (int i = 0; i < n; i++) { y = x > 3 ? a[i] : h[i]; x = (y + n ^ i) * 3; }", 1),
-        ("for (int i = 0; i < n; i++) { if (x > 3) x = a[i]; x = x * 3; }", 3),
+        ("for (int i = 0; i < n; i++) { if (x > 3) x = a[i]; x = x * 3; }", 2),
         # Nothing is left of x.
         ("for (int i = 0; i < n; i++) x = a[i] - ((x ^ y) - n + (x ^ y)) + 2 * (x ^ y);", 1),
         # Two iterations of a sum, and of an element of an array.
         ("for (int i = 0; i < n; i++) { int z = x; x = y + a[i]; y = z + n; }", 1),
         ("for (int i = 0; i < n; i++) h[n & 63] += a[i];", 1),
+        # What conditions around a choice, the loop's test among them, leave of it.
+        ("for (int i = 0; i < n && x < n; i++) x = (x <= n ? x ^ y : x * 3) * 3 >> 2;", 4),
+        ("for (int i = 0; i < n; i++) x = (x != 1000 ? x : max(3, x)) / 3;", 2),
+        ("for (int i = 0; i < n; i++) { if (max(a[i], x) < x) x = h[x & 63]; x = x + 1; }", 1),
+        # A maximum of a maximum; bits that are dropped; two factors in one.
+        ("for (int i = 0; i < n; i++) { x = max(y, x * 3); x += a[i] - max(y, x); }", 1),
+        ("for (int i = 0; i < n; i++) x = ((x ^ 5) & 255) >> 3;", 2),
+        ("for (int i = 0; i < n; i++) x = (x + x) * (7 - a[i]);", 1),
+        # What is done with one bit is done with 0 and with 1; which it is, is one choice.
+        ("for (int i = 0; i < n; i++) { x = -x & 1; x = x ^ a[i] * (i ^ x); }", 1),
+        # What only branches that exclude each other store and load meets an iteration later.
+        (
+            "for (int i = 0; i < n; i++) { if (x < i) h[3] = x * x; else y += h[a[i]]; x = (y ^ i) * y; }",
+            3,
+        ),
     ],
 )
 def test_the_bound_of_a_loop(body: str, interval: int, tmp_path: Path) -> None:
@@ -95,7 +110,11 @@ def test_no_benchmark_is_faster_than_its_bound(source: Path) -> None:
         assert bound <= reached
 
 
-@pytest.mark.parametrize("seed", range(8))
+CLEVER = (66, 253, 273, 300, 326, 425, 520, 554, 619, 901, 989, 1025)
+"""Programs of which the compiler has made more than a bound knew of."""
+
+
+@pytest.mark.parametrize("seed", (*range(8), *CLEVER))
 def test_no_recurrence_is_faster_than_its_bound(seed: int, tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text(recurrences(seed))
@@ -104,13 +123,12 @@ def test_no_recurrence_is_faster_than_its_bound(seed: int, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_hardly_any_recurrence_is_faster_than_its_bound(tmp_path: Path) -> None:
-    """Ranges of values show more than the bound knows; without them there is nothing left of these."""
+def test_no_recurrence_of_many_is_faster_than_its_bound(tmp_path: Path) -> None:
     source, above = tmp_path / "p.macah", []
     for seed in range(200):
         source.write_text(recurrences(seed))
         above += [seed for bound, reached in _bounds(source) if bound > reached]
-    assert len(above) <= 5, above
+    assert not above
 
 
 @pytest.mark.parametrize("seed", range(12))
