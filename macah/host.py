@@ -68,6 +68,7 @@ class Host:
             source.write_text(made.text)
             flags = [
                 *LANGUAGE,
+                *_lines(options.cc, self.directory),
                 *made.flags,
                 *options.cc,
                 *warning_flags(options),
@@ -113,6 +114,16 @@ class Host:
         except MacahError as error:
             found = undefined(error.output, self._program, options.arguments)
             raise MacahError.of(found) if found else error from None
+
+
+def _lines(given: Sequence[str], directory: Path) -> list[str]:
+    """Flags for a line table, which tells where threads wait; the same wherever it is made.
+
+    But a debugger, if the user wants one, must find the sources. In tables of DWARF 5, addr2line takes the
+    program's file for the translated one.
+    """
+    maps = [f"-fdebug-prefix-map={there}=." for there in (Path.cwd(), directory) if there.name]
+    return ["-gdwarf-4", "-g1", *(() if any(flag.startswith("-g") for flag in given) else maps)]
 
 
 def _same(some: Sequence[HostKernel], others: Sequence[HostKernel]) -> bool:

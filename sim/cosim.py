@@ -35,6 +35,7 @@ RUNTIME_SOURCES = tuple(
         "waits.c",
         "tasks.c",
         "watcher.c",
+        "calls.c",
         "report.c",
         "fault.c",
         "trace.c",
@@ -43,8 +44,19 @@ RUNTIME_SOURCES = tuple(
     )
 )
 """What every program needs."""
-LINK_FLAGS = ("-Wl,--wrap=pthread_create,-u,pthread_create",)
-"""Without which deadlocks are only found where a thread waits for a stream (runtime/watcher.c)."""
+_WRAPPED = (
+    "pthread_create",
+    "pthread_mutex_lock",
+    "pthread_cond_wait",
+    "pthread_join",
+    "pthread_barrier_wait",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
+    "sem_wait",
+)
+LINK_FLAGS = tuple(f"-Wl,--wrap={name},-u,{name}" for name in _WRAPPED)
+"""Without which deadlocks are only found where a thread waits for a stream (runtime/watcher.c), and reports
+do not tell where threads wait for each other (runtime/calls.c)."""
 RUNTIME_FLAGS = (f"-I{RUNTIME}", "-pthread", *LINK_FLAGS)
 _COSIM_SOURCES = tuple(
     RUNTIME / name

@@ -63,6 +63,7 @@ struct macah_thread {
   struct macah_place place;
   const char *kernel; /* that it runs as C, or null */
   const struct macah_entered *entered;
+  uintptr_t call; /* where it waits for another thread: the address behind the call, or 0 */
   uint32_t turn;   /* an enum macah_turn */
   int receives;    /* the end of the stream that it waits for a turn at */
   uint64_t served; /* the number of its last turn */
@@ -133,6 +134,9 @@ extern pid_t macah_referee;
 extern pid_t macah_watcher;
 /* Starts a thread of ours: pthread_create(), past the watcher. */
 int macah_start_thread(pthread_t *, void *(*body)(void *));
+
+/* calls.c. The line of the program that a call comes back to, and its file in `place`; 0 if nobody knows. */
+int macah_find_line(uintptr_t call, char *place, size_t size);
 
 /* report.c. */
 void macah_report_deadlock(FILE *, const struct macah_task *, int count);

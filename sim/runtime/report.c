@@ -85,8 +85,11 @@ static void show_kernel(FILE *out, const struct macah_entered *entered) {
 static void show_task(FILE *out, const struct macah_task *task) {
   const struct macah_thread *t = thread_of(task->id);
   int on_stream = t && t->wait && t->kind != MACAH_FOR_KERNEL;
+  char file[4096];
+  int line = t && !t->wait && macah_load(&t->call) ? macah_find_line(t->call, file, sizeof file) : 0;
   fprintf(out, "  ");
   if (on_stream) fprintf(out, "%s:%d: ", t->place.file, t->place.line);
+  if (line) fprintf(out, "%s:%d: ", file, line);
   name_thread(out, task->id);
   if (on_stream) {
     int sends = t->kind == MACAH_TO_SEND;

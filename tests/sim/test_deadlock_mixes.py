@@ -65,6 +65,50 @@ def test_a_stream_that_a_kernel_does_not_wait_for_is_not_shown(tmp_path: Path) -
     assert "to receive from" not in done.stderr
 
 
+EACH_OTHER = """#include <pthread.h>
+#include <semaphore.h>
+static int stream a, b;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static sem_t s;
+static void work(void) { kernel { int x; x <? a; b <! x + 1; } }
+static void *in_thread(void *unused)
+{
+  work();
+  return unused;
+}
+static void *locked(void *unused) {
+  pthread_mutex_lock(&m);
+  return unused;
+}
+static void *late(void *unused) { sem_wait(&s); return unused; }
+int main(void)
+{
+  pthread_t one, two, three;
+  a = pstream_create(int, 2);
+  b = pstream_create(int, 2);
+  pthread_mutex_lock(&m);
+  pthread_create(&one, NULL, in_thread, NULL);
+  pthread_create(&two, NULL, locked, NULL);
+  pthread_create(&three, NULL, late, NULL);
+  pthread_join(two, NULL);
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-O2",), ("-g",), ("-static",)], ids=" ".join)
+def test_where_threads_wait_for_each_other_is_shown(options: tuple[str, ...], tmp_path: Path) -> None:
+    made = compiled(EACH_OTHER, tmp_path, "c", *options)
+    done = subprocess.run([made], capture_output=True, text=True, timeout=30)
+    assert re.search(r"^  .*p.macah:26: thread 1 \(main\) waits for thread \d$", done.stderr, re.M), (
+        done.stderr
+    )
+    assert re.search(r"^  .*p.macah:13: thread \d waits for thread 1 \(main\)$", done.stderr, re.M)
+    assert re.search(r"^  .*p.macah:16: thread \d waits for a lock, a condition", done.stderr, re.M)
+    assert re.search(
+        r"^  .*p.macah:6: thread \d is in kernel .* to receive from 'a', which is", done.stderr, re.M
+    )
+
+
 @pytest.mark.parametrize("mode", ["c", *(pytest.param(m, marks=pytest.mark.slow) for m in MODES if m != "c")])
 def test_who_can_still_serve_is_no_deadlock(mode: str, tmp_path: Path) -> None:
     """Kernel `two` waits for kernel `one`, which waits for a thread that does something else."""
