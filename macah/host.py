@@ -108,7 +108,8 @@ class Host:
                 compiler_command(), flags, ours, self.directory, compile_runtime
             )
         parts = map(str, [self._object, *self._objects[ours], *sources])
-        command = [*self._flags, *parts, "-o", str(output), *self._libraries]
+        there = f"-fdebug-prefix-map={self.directory}=."
+        command = [*self._flags, there, *parts, "-o", str(output), *self._libraries]
         try:
             return run_compiler(command, problem, options.verbose, {"LC_ALL": "C"})
         except MacahError as error:
@@ -122,8 +123,9 @@ def _lines(given: Sequence[str], directory: Path) -> list[str]:
     But a debugger, if the user wants one, must find the sources. In tables of DWARF 5, addr2line takes the
     program's file for the translated one.
     """
-    maps = [f"-fdebug-prefix-map={there}=." for there in (Path.cwd(), directory) if there.name]
-    return ["-gdwarf-4", "-g1", *(() if any(flag.startswith("-g") for flag in given) else maps)]
+    debugged = any(flag.startswith("-g") for flag in given)
+    ours = [directory] if debugged else [Path.cwd(), directory]
+    return ["-gdwarf-4", "-g1", *(f"-fdebug-prefix-map={there}=." for there in ours if there.name)]
 
 
 def _same(some: Sequence[HostKernel], others: Sequence[HostKernel]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import zipfile
@@ -52,9 +53,10 @@ def build_icarus(
         compiled = tuple(pool.map(_compile_design, groups, bases, waves, watches))
         shared.result()
     with zipfile.ZipFile(control, "w") as archive:
-        archive.write(_CONTROL, "macah_control.py")
+        # Without times: the same program is the same bytes.
+        archive.writestr(zipfile.ZipInfo("macah_control.py"), _CONTROL.read_bytes())
         # What is imported at start does not go away again; control.py has the collector on afterwards.
-        archive.writestr("sitecustomize.py", "import gc\ngc.disable()\n")
+        archive.writestr(zipfile.ZipInfo("sitecustomize.py"), "import gc\ngc.disable()\n")
     return Simulation(tuple(command), environment, compiled, module, control)
 
 
@@ -64,9 +66,17 @@ def check_icarus_tools(compiler: str) -> None:
 
 
 def compile_verilog(sources: Sequence[Path], top: str, output: Path) -> None:
-    """Compiles Verilog for vvp. Errors: SimulatorMissing."""
-    tool = find_tool("iverilog", "iverilog")
-    run_tool([tool, "-g2005", "-s", top, "-o", str(output), *map(str, sources)], f"iverilog on {top}")
+    """Compiles Verilog for vvp, where it is, to the same bytes in each run. Errors: SimulatorMissing."""
+    command = [find_tool("iverilog", "iverilog"), "-g2005", "-s", top, "-o", output.name]
+    names = [os.path.relpath(source, output.parent) for source in sources]
+    run_tool([*command, *names], f"iverilog on {top}", output.parent)
+    numbers: dict[bytes, bytes] = {}
+
+    def number(found: re.Match[bytes]) -> bytes:
+        return found[1] or numbers.setdefault(found[0], b"0x%x" % len(numbers))
+
+    # Labels, which are no text, are addresses in iverilog's memory.
+    output.write_bytes(re.sub(rb'("(?:[^"\\]|\\.)*")|0x[0-9a-f]{6,}', number, output.read_bytes()))
 
 
 def _compile_design(group: Sequence[DesignLike], base: Path, wave: Wave | None, watch: Watch | None) -> Path:

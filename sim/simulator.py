@@ -73,9 +73,18 @@ def failure_of(status: int, said: str, tool: str) -> str:
     return f"'{tool}' was ended: {how}" if how else f"'{tool}' gave the status {status} without a word"
 
 
-def run_tool(command: Sequence[str], what: str) -> None:
-    """Runs a tool that is expected to succeed. Errors: SimulatorMissing, with what it said."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+def run_tool(command: Sequence[str], what: str, directory: Path | None = None) -> None:
+    """Runs a tool that is expected to succeed, in a directory if names of files find their way into what it
+    makes. Errors: SimulatorMissing, with what it said.
+    """
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
     if done.returncode:
         said = failure_of(done.returncode, done.stderr + done.stdout, command[0])
         raise SimulatorMissing(f"{what} failed:\n{said}")

@@ -110,12 +110,12 @@ def _verilate(
     kernel, bench = base.with_suffix(".v"), base.with_suffix(".bench.v")
     kernel.write_text("\n".join([group[0].text, *twin_texts(group if watch is not None else ())]))
     bench.write_text(bench_text(group, wave, watch))
-    command = [tools.verilator, "--cc", "--top-module", BENCH, "--prefix", PREFIX, "--Mdir", str(base)]
+    command = [tools.verilator, "--cc", "--top-module", BENCH, "--prefix", PREFIX, "--Mdir", base.name]
     command += ["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
     if wave is not None:
         form = "--trace-fst" if wave.is_fst else "--trace"
         command += [form, "--trace-max-array", str(SMALL), "--trace-max-width", "64"]
-    run_tool([*command, str(bench), str(kernel)], f"verilator on {group[0].top}")
+    run_tool([*command, bench.name, kernel.name], f"verilator on {group[0].top}", base.parent)
     base.with_suffix(".cpp").write_text(glue_text(group, base, wave, watch))
     return base
 
@@ -124,8 +124,9 @@ def _compile(group: Sequence[DesignLike], base: Path, wave: Wave | None, tools: 
     target = base.with_suffix(".o")
     source = base.with_suffix(".cpp")
     run_tool(
-        [*tools.cxx, *_cxx_flags(wave, tools), "-c", str(source), "-o", str(target)],
+        [*tools.cxx, *_cxx_flags(wave, tools), "-c", source.name, "-o", target.name],
         f"compiling {group[0].top}",
+        base.parent,
     )
     return target
 

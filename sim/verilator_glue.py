@@ -54,7 +54,7 @@ def glue_text(group: Sequence[DesignLike], made: Path, wave: Wave | None, watch:
 
 def _glue(group: Sequence[DesignLike], made: Path, wave: Wave | None, watch: Watch | None) -> Iterator[str]:
     for source in sorted(made.glob(f"{PREFIX}*.cpp")):
-        yield f'#include "{source}"'
+        yield f'#include "{source.relative_to(made.parent)}"'
     yield '#include "harness.h"'
     yield f"static {PREFIX} *model;"
     yield f"static struct design designs[{len(group)}];"

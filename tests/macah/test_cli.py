@@ -155,6 +155,26 @@ def test_the_same_input_gives_the_same_bytes(total: Path) -> None:
     assert macahc("--emit", "verilog", total).stdout == macahc("--emit", "verilog", total).stdout
 
 
+VERILATOR = ("--simulator", "verilator", "-g")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--mode", "c"),
+        ("-g",),
+        pytest.param(("--netlist", "generic"), marks=pytest.mark.slow),
+        pytest.param(VERILATOR, marks=[pytest.mark.slow, pytest.mark.needs("verilator")]),
+    ],
+    ids=" ".join,
+)
+def test_the_same_program_is_the_same_bytes(total: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    made = [tmp_path / "once", tmp_path / "again"]
+    for output in made:
+        assert macahc(*options, "-o", output, total).returncode == 0
+    assert made[0].read_bytes() == made[1].read_bytes()
+
+
 def test_dump_after_prints_the_kernel_on_standard_error(total: Path) -> None:
     done = macahc("--emit", "dfg", "--dump-after", "all", total)
     assert "; after lower" in done.stderr
