@@ -171,7 +171,8 @@ def test_kernels_in_lock_step_are_found() -> None:
     assert lock_step(program) == {"filter", "echo", "serve", "chase"}  # and the pragma stands before another
 
 
-@pytest.mark.parametrize("depth", [1, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 7))])
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [1, 2, 7])
 def test_programs_in_lock_step_run_mapped(depth: int) -> None:
     command = [sys.executable, "-m", "macah", "run", "-w", f"-DDEPTH={depth}", str(LOCK_STEP), "--mode"]
     outputs = []

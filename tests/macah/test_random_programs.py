@@ -57,6 +57,7 @@ def test_the_programs_themselves_keep_the_rules_of_c(seed: int, directory: Path)
     reference(program(seed), [], directory, SANITIZE)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=15,
     derandomize=True,

@@ -104,6 +104,7 @@ def test_a_slow_branch_that_all_would_wait_for_takes_turns() -> None:
     assert "more turns: an interval of" in rare_text(branch)
 
 
+@pytest.mark.slow
 def test_the_decision_depends_on_how_rare_it_is() -> None:
     turns = [decided(SLOW.replace("CHANCE", chance)).rare for chance in ("0.02", "0.3", "0.6")]
     often = turns[1][0]

@@ -95,7 +95,7 @@ GENERIC = ("mapped", "--effort=low", "--arch=grid4x4", "--netlist=generic", "--d
     "mode",
     [
         ("mapped", "--effort=low"),
-        GENERIC,
+        pytest.param(GENERIC, marks=pytest.mark.slow),
         pytest.param(
             (*GENERIC, "--simulator=verilator"), marks=(pytest.mark.slow, pytest.mark.needs("verilator"))
         ),
@@ -130,7 +130,8 @@ def check(kernel: dict[str, Any], wanted: Iterations) -> None:
     assert useful <= bodies or not loops
 
 
-@pytest.mark.parametrize("mode", ["mapped", pytest.param("dataflow", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["mapped", "dataflow"])
 def test_loops_are_counted_where_graphs_have_nothing_in_common(mode: str, tmp_path: Path) -> None:
     source, target = tmp_path / "p.macah", tmp_path / "p.json"
     source.write_text(program())
