@@ -1,7 +1,8 @@
 """Removes a directory of temporary files, and ends who works there, when a process has been killed.
 
-`workspace.py` starts it as a program of its own: `python guardian.py DIRECTORY`, with one end of a pipe as
-standard input, whose other end closes however its owner ends. Tools, and what they start, are known by their
+`workspace.py` starts it as a program of its own: `python guardian.py DIRECTORY`, with one end of a socket as
+standard input, whose other end closes however its owner ends, and through which it gets the directory's lock,
+to hold it. Tools, and what they start, are known by their
 `TMPDIR`, and end at once. Those that only have the directory in their command may have other files elsewhere,
 which they remove themselves: they are given time to end.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -26,8 +28,9 @@ PATIENCE = 10.0
 
 def main(directory: str) -> None:
     """Waits for the end of standard input; if the directory is gone by then, all is well."""
-    while os.read(0, 64):
-        continue
+    with socket.socket(fileno=0) as owner, suppress(ConnectionError):
+        while socket.recv_fds(owner, 64, 1)[0]:
+            continue
     if not Path(directory).is_dir():
         return
     end_workers(directory)

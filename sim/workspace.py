@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -26,25 +28,42 @@ _LOCK = ".lock"
 def guarded(prefix: str) -> Iterator[str]:
     """A temporary directory that a process of its own removes if this one cannot (guardian.py)."""
     _sweep(prefix)
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as directory:
-        lock = _lock(Path(directory))
-        guardian = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(__file__).with_name("guardian.py")), directory],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            pass_fds=lock,
-        )
+    directory = f"{tempfile.gettempdir()}/{prefix}{secrets.token_hex(8)}"
+    owner, guardian = _guardian(directory)
+    with owner:
         try:
+            Path(directory).mkdir(mode=0o700)
+        except BaseException:  # there may be one that is somebody else's
+            guardian.kill()
+            guardian.wait()
+            raise
+        lock: tuple[int, ...] = ()
+        try:
+            lock = _lock(Path(directory))
+            with suppress(OSError):  # it may have been killed
+                socket.send_fds(owner, [b"lock"], lock)
             yield directory
         finally:
-            assert guardian.stdin is not None
             shutil.rmtree(directory, ignore_errors=True)
-            guardian.stdin.close()
+            with suppress(OSError):
+                owner.shutdown(socket.SHUT_RDWR)
             guardian.wait()
             for handle in lock:
                 os.close(handle)
+
+
+def _guardian(directory: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """Our end of its socket, and the guardian of a directory that is made after it: so none is without."""
+    owner, other = socket.socketpair()
+    with other:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(Path(__file__).with_name("guardian.py")), directory],
+            stdin=other.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return owner, process
 
 
 def _lock(directory: Path) -> tuple[int, ...]:

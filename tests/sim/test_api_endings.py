@@ -138,7 +138,7 @@ sleep 1
 """
 BUILDS = {
     "a kernel's simulation": ("endless.start({'n': 0})", "macah-kernel-*/kernel0.v"),
-    "a program": ("compile_kernel(text='int main(void) { kernel { ; } }')", "macah-compile-*/kernel.macah"),
+    "a program": ("compile_kernel(text='int main(void) { kernel { ; } }')", "macah-compile-*"),
 }
 
 

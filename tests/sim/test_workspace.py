@@ -90,3 +90,16 @@ def test_what_may_be_somebody_elses_stays(place: Path, tmp_path_factory: pytest.
     with guarded("macahc-"):
         pass
     assert sorted(place.iterdir()) == before and (other / ".lock").exists()
+
+
+def test_a_directory_is_guarded_as_soon_as_it_is_there(place: Path) -> None:
+    for _ in range(15):
+        process = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.DEVNULL)
+        while not list(place.iterdir()):
+            assert process.poll() is None
+        kill(process.pid)
+        process.wait()
+        end = time.monotonic() + 20
+        while list(place.iterdir()) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not list(place.iterdir())
