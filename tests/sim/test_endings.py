@@ -89,13 +89,13 @@ def rests(process: int) -> bool:
 
 
 @contextlib.contextmanager
-def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """The running program and its simulator, whose kernel has been entered."""
+def tidy(executable: Path, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """The running program, of which no file may remain."""
     place = executable.parent / "tmp"
     place.mkdir(exist_ok=True)
     host = subprocess.Popen(
         [str(executable), *arguments],
-        env={**os.environ, "TMPDIR": str(place)},
+        env={**os.environ, "TMPDIR": str(place), **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -103,15 +103,22 @@ def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Pope
         start_new_session=True,
     )
     try:
-        simulator = wait_until(lambda: simulators_of(host.pid))[0]
-        yield host, simulator
-        wait_until(lambda: state(simulator) == "Z")
+        yield host
         assert not list(place.iterdir())
         assert not [f for f in Path("/dev/shm").iterdir() if "macah" in f.name]
     finally:
         with contextlib.suppress(ProcessLookupError):
             host.kill()
         host.communicate()
+
+
+@contextlib.contextmanager
+def started(executable: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """The running program and its simulator, whose kernel has been entered."""
+    with tidy(executable, *arguments) as host:
+        simulator = wait_until(lambda: simulators_of(host.pid))[0]
+        yield host, simulator
+        wait_until(lambda: state(simulator) == "Z")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGABRT])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sim_kernels import arrays, build, pass_on
-from test_endings import HOST, rests, started, wait_until
+from test_endings import HOST, rests, started, tidy, wait_until
 
 KILLS = int(os.environ.get("MACAH_TEST_KILLS", "12"))
 """How often each of the programs below is killed."""
@@ -113,26 +113,10 @@ def sharers(arena: int, host: int) -> list[int]:
 @contextlib.contextmanager
 def running(program: Path, mode: str) -> Iterator[subprocess.Popen[str]]:
     """The program, of which nothing may remain."""
-    place = program.parent / "tmp"
-    place.mkdir(exist_ok=True)
-    host = subprocess.Popen(
-        [program],
-        env={**os.environ, "TMPDIR": str(place), "MACAH_TIME": mode},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
+    with tidy(program, MACAH_TIME=mode) as host:
         arena = wait_until(lambda: arena_of(host.pid))
         yield host
         wait_until(lambda: not sharers(arena, host.pid))
-        assert not list(place.iterdir())
-        assert not [f for f in Path("/dev/shm").iterdir() if "macah" in f.name]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            host.kill()
-        host.communicate()
 
 
 @pytest.mark.slow
