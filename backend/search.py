@@ -197,11 +197,14 @@ class Search:
             trials.fewest = min(trials.fewest, result)
             hopeless = self._hopeless()
             self.lost = LOST * hopeless < result < STARVED
-            if self.overwritten and trials.made < NEARLY and trials.fewest <= NEARLY:
-                continue
-            if (trials.made == first or self.overwritten) and self._solved(interval, brief=quick):
-                break
-            if self.overwritten and trials.asked and trials.fewest > NEARLY * max(1.0, effort):
+            if self.overwritten:  # the solver's, unless nearly routed
+                if trials.made < NEARLY and trials.fewest <= NEARLY:
+                    continue
+                if self._solved(interval, brief=False):
+                    break
+                if trials.asked and trials.fewest > NEARLY * max(1.0, effort):
+                    break
+            elif trials.made == first and self._solved(interval, brief=quick):
                 break
             if trials.made < first and result < STARVED and (self._patient(interval) or not self.lost):
                 continue
@@ -240,7 +243,6 @@ class Search:
     def _solved(self, interval: int, brief: bool) -> bool:
         """Whether the solver decides a small graph at an interval."""
         trials = self._trials(interval)
-        brief &= not self.overwritten
         if trials.asked or self.asked >= QUESTIONS - brief or (self.hungry and self.asked):
             return False
         self.asked += 1

@@ -174,30 +174,31 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
 def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
     """A mapping; if the kernel has grown too large while it was made faster, of what it was before that."""
     wanted = options.mapping()
-    if kept(front.dfg) > HEAVY * fabric.registers and (found := _in_stages(front, fabric, wanted, stages)):
+    heavy = kept(front.dfg) > HEAVY * fabric.registers
+    if heavy and (found := _in_stages(front, fabric, wanted, stages)):
         return found
     if fills(front.dfg, fabric) and (found := _smaller_first(front, fabric, wanted, stages)):
         return found
     try:
         mapping = map_kernel(front.dfg, fabric, wanted, stages.say)
     except DoesNotFit as problem:
-        if problem.shortage in _CROWDED and (found := _in_stages(front, fabric, wanted, stages)):
+        unstaged = problem.shortage in _CROWDED and not heavy
+        if unstaged and (found := _in_stages(front, fabric, wanted, stages)):
             return found
         lowered = replace(front.plain, without=front.plain.without | GROWING)
         if problem.shortage in _CROWDED and (smaller := _smaller(front, lowered, fabric)) is not None:
             with suppress(DoesNotFit):
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
-    nodes = len(front.dfg.nodes)
-    crowded = nodes <= MOST_NODES and mapping.interval > minimum_interval(front.dfg, fabric).mii
+    crowded = (
+        len(front.dfg.nodes) <= MOST_NODES and mapping.interval > minimum_interval(front.dfg, fabric).mii
+    )
     if crowded and not (wanted.interval or wanted.time_limit):
         wanted = replace(wanted, max_interval=mapping.interval - 1)
-        lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
         with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
             if found := _in_stages(front, fabric, wanted, stages):
                 return found
-            smaller = _smaller(front, lowered, fabric)
-            if smaller is not None and len(smaller.dfg.nodes) < nodes:
+            if (smaller := _ungrown(front, fabric)) is not None:
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
     return front, mapping
 
@@ -219,9 +220,7 @@ def _smaller_first(
     """A mapping without what makes kernels grow, or one with it if that has a smaller interval."""
     if wanted.interval or wanted.time_limit or len(front.dfg.nodes) > MOST_NODES:
         return None
-    lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
-    smaller = _smaller(front, lowered, fabric)
-    if smaller is None or len(smaller.dfg.nodes) >= len(front.dfg.nodes):
+    if (smaller := _ungrown(front, fabric)) is None:
         return None
     with suppress(DoesNotFit):
         mapping = map_kernel(smaller.dfg, fabric, wanted, stages.say)
@@ -231,6 +230,13 @@ def _smaller_first(
                 return front, map_kernel(front.dfg, fabric, wanted, stages.say)
         return smaller, mapping
     return None
+
+
+def _ungrown(front: Front, fabric: Fabric) -> Front | None:
+    """A kernel without what makes it grow, unless that leaves as many operations."""
+    lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
+    smaller = _smaller(front, lowered, fabric)
+    return smaller if smaller is not None and len(smaller.dfg.nodes) < len(front.dfg.nodes) else None
 
 
 def _smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:

@@ -12,7 +12,7 @@ from arch.ops import COMPARISONS
 from macah.affine import extent, fits, is_signed, plus, small
 from macah.ir import Apply, Array, Const, Expr, Load, Read, Variable
 from macah.site import WORD, Affine, Loop, Symbol, Unknown
-from macah.walk import children
+from macah.walk import folded
 
 Steps = Mapping[Variable, int]
 _EXTENSIONS = {"zext8": (8, False), "zext16": (16, False), "sext8": (8, True), "sext16": (16, True)}
@@ -111,14 +111,7 @@ class Forms:
 
     def of(self, expr: Expr) -> Affine:
         """The value of an expression."""
-        done: dict[int, Affine] = {}
-
-        def visit(inner: Expr) -> Affine:
-            if id(inner) not in done:
-                done[id(inner)] = self._form(inner, [visit(arg) for arg in children(inner)])
-            return done[id(inner)]
-
-        return visit(expr)
+        return folded(expr, self._form)
 
     def _form(self, expr: Expr, args: list[Affine]) -> Affine:
         match expr:

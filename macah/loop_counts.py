@@ -44,7 +44,6 @@ def count_loops(lowered: ir.Kernel, final: ir.Kernel, dfg: DFG, fabric: Fabric) 
     Marks in outer loops more often keep passes from what they did without.
     """
     reason = f"there are more than {MOST}"
-    plain = _plain(final)
     for inner_only in (False, True):
         marked = _Marker(inner_only)
         kernel = marked.kernel(lowered)
@@ -56,7 +55,7 @@ def count_loops(lowered: ir.Kernel, final: ir.Kernel, dfg: DFG, fabric: Fabric) 
         shadow = shadow_of(dfg, other, _wanted(other, len(loops)))
         if shadow is None:
             other = _plain(kernel)
-            shadow = plain_shadow(dfg, plain, other, _wanted(other, len(loops)))
+            shadow = plain_shadow(dfg, _plain(final), other, _wanted(other, len(loops)))
         if shadow is not None:
             return Counted(loops, shadow)
         reason = "the compiler makes something else of the kernel where its loops are marked"

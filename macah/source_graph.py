@@ -27,7 +27,7 @@ from macah.site import Loop, Site
 from macah.source_facts import Facts
 from macah.source_terms import Terms
 from macah.trips import find_counters, limit
-from macah.walk import arrays_written, children, loads_in, statements, targets
+from macah.walk import arrays_written, folded, loads_in, statements, targets
 
 
 @dataclass(slots=True, eq=False)
@@ -101,14 +101,7 @@ class SourceGraph:
         return self.values.get(variable, Before(variable))
 
     def value(self, expr: Expr) -> Value:
-        done: dict[int, Value] = {}
-
-        def visit(inner: Expr) -> Value:
-            if id(inner) not in done:
-                done[id(inner)] = self._evaluate(inner, [visit(arg) for arg in children(inner)])
-            return done[id(inner)]
-
-        return visit(expr)
+        return folded(expr, self._evaluate)
 
     def _evaluate(self, expr: Expr, args: list[Value]) -> Value:
         match expr:

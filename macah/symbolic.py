@@ -22,7 +22,7 @@ from macah.optional import enabled
 from macah.orders import Access
 from macah.pack_words import packed
 from macah.ranges import Range, extended
-from macah.walk import arrays_written, children, statements, written
+from macah.walk import arrays_written, folded, statements, written
 
 
 class Symbolic:
@@ -104,14 +104,7 @@ class Symbolic:
         return Before(variable) if variable in self.changing else self.before_loop(variable)
 
     def value(self, expr: Expr) -> Value:
-        return self._value(expr, {})
-
-    def _value(self, expr: Expr, done: dict[int, Value]) -> Value:
-        found = done.get(id(expr))
-        if found is None:
-            operands = [self._value(arg, done) for arg in children(expr)]
-            done[id(expr)] = found = self._evaluate(expr, operands)
-        return found
+        return folded(expr, self._evaluate)
 
     def _evaluate(self, expr: Expr, args: list[Value]) -> Value:
         match expr:

@@ -12,6 +12,7 @@ from macah import ir
 from macah.ir import Apply, Array, Body, Const, Expr, Label, Load, Read, Stmt, Stream, Variable
 
 S = TypeVar("S", bound=Stmt)
+T = TypeVar("T")
 
 LEAVES = (Const, Read)
 GUARDED = ir.Store | ir.Shift | ir.Receive | ir.Send | ir.Close | ir.Ended | ir.Turns | ir.Late | ir.Assert
@@ -73,6 +74,17 @@ def loads_in(expr: Expr) -> list[Load]:
     if isinstance(expr, LEAVES):
         return []
     return [inner for inner in subexpressions(expr) if isinstance(inner, Load)]
+
+
+def folded(expr: Expr, made: Callable[[Expr, list[T]], T]) -> T:
+    """What `made` makes of an expression and what it made of its operands; shared ones are visited once."""
+    return _folded(expr, made, {})
+
+
+def _folded(expr: Expr, made: Callable[[Expr, list[T]], T], done: dict[int, T]) -> T:
+    if id(expr) not in done:
+        done[id(expr)] = made(expr, [_folded(arg, made, done) for arg in children(expr)])
+    return done[id(expr)]
 
 
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
