@@ -62,9 +62,9 @@ def graph(kernel: ir.Kernel, fabric: Fabric, without: Iterable[str] = ()) -> Gra
     return Graph(dfg, minimum_interval(dfg, fabric))
 
 
-def chosen(kernel: ir.Kernel, fabric: Fabric) -> ir.Kernel:
-    """A lowered kernel with what the compiler chooses for it, without such copies."""
-    choice = spread(kernel, fabric, automatic=False)
+def chosen(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> ir.Kernel:
+    """A lowered kernel with what the compiler chooses for it, without such copies if not `automatic`."""
+    choice = spread(kernel, fabric, automatic)
     return kernel if choice is None else choice.kernel
 
 
