@@ -224,6 +224,8 @@ def _times(a: Expr, c: int, bits: int) -> Expr | None:
         return fold_apply("neg", (a,), bits)
     if c & (c - 1) == 0:
         return fold_apply("shl", (a, Const(c.bit_length() - 1)), bits)
+    if isinstance(a, Apply) and a.op == "mul" and isinstance(a.args[1], Const):
+        return fold_apply("mul", (a.args[0], Const(a.args[1].value * c & (1 << bits) - 1, bits)), bits)
     return None
 
 

@@ -85,3 +85,15 @@ class Offsets:
         base, offset = self.split(expr)
         down = Const(word(32, offset - amount))
         return down if base is None else fold_apply("add", (base, down), 32)
+
+    def divided(self, expr: Expr, rest: int, by: int) -> Expr:
+        """The quotient by an odd number of a value that is `rest` modulo that, as many others have it, too.
+
+        Modulo 2**32, a multiple of an odd number is divided by a multiplication with its inverse.
+        """
+        base, offset = self.split(expr)
+        inverse = pow(by, -1, 1 << 32)
+        constant = Const(word(32, (offset - rest) * inverse))
+        if base is None:
+            return constant
+        return fold_apply("add", (fold_apply("mul", (base, Const(inverse)), 32), constant), 32)

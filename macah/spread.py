@@ -76,9 +76,21 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
         return None
     loops = loop_trips(plain)
-    best = _choice(kernel, loops, fabric)
+    free = _innermost(loops) if automatic and enabled(kernel, "unroll_loops") else []
+    best = _copied(kernel, loops, free, fabric, odd=False)
+    if 1 < best.interval <= _busiest(best.dfg, fabric):
+        other = _copied(kernel, loops, free, fabric, odd=True)
+        best = other if other.cycles < best.cycles else best
+    return _paced(_tested(best, candidates(plain.body), loops, fabric), loops, fabric)
+
+
+def _copied(
+    kernel: ir.Kernel, loops: tuple[LoopTrips, ...], free: list[LoopTrips], fabric: Fabric, odd: bool
+) -> Choice:
+    """The choice with copies of the bodies of `free` loops where that is better; `odd`: as `Room` says."""
+    best = _choice(kernel, loops, fabric, odd)
     fixed = dict(kernel.unroll)
-    for loop in _innermost(loops) if automatic and enabled(kernel, "unroll_loops") else ():
+    for loop in free:
         if loop.where is None or loop.where in fixed or loop.trips is None or loop.has_streams:
             continue
         base = best
@@ -86,12 +98,12 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
             if factor > loop.trips or len(base.dfg.nodes) > MOST_NODES:
                 break
             unroll = (*base.kernel.unroll, (loop.where, factor))
-            tried = _choice(replace(kernel, unroll=unroll), loops, fabric)
+            tried = _choice(replace(kernel, unroll=unroll), loops, fabric, odd)
             if len(tried.dfg.nodes) > MOST_NODES or tried.cycles > base.cycles:
                 break
             if tried.cycles <= GAIN * best.cycles:
                 best = tried
-    return _paced(_tested(best, candidates(plain.body), loops, fabric), loops, fabric)
+    return best
 
 
 def _tested(best: Choice, places: tuple[Place, ...], loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
@@ -129,19 +141,26 @@ def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
     return list(found.values())
 
 
-def _choice(kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
+def _choice(kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric, odd: bool = False) -> Choice:
     """What is expected of a kernel, with banks if ports hold it up."""
     factors = dict(kernel.unroll)
     iterations = max(1, sum(_iterations(loop, factors) for loop in loops))
     made = _made(kernel, iterations, fabric)
-    ports = min(len(bank.ports) for bank in fabric.memories)
-    wanted = max(1, made.bounds.recurrence, _crowd(made.dfg, fabric))
-    if enabled(kernel, "bank_arrays") and _busiest(made.dfg, ports) > wanted:
-        room = ir.Room(len(fabric.memories), ports, wanted)
-        banked = _made(replace(kernel, room=room), iterations, fabric)
-        if banked.interval <= made.interval:
-            return banked
-    return made
+    return _banked(made, iterations, fabric, odd) if enabled(kernel, "bank_arrays") else made
+
+
+def _banked(best: Choice, iterations: int, fabric: Fabric, odd: bool) -> Choice:
+    """The choice with banks for the interval that everything but ports allows, if that is not longer."""
+    kernel, crowd = best.kernel, _crowd(best.dfg, fabric)
+    # Recurrences are made shorter where they bind alone: once ports bind less, they may become so.
+    for hopeful in (False, True):
+        wanted = crowd if hopeful else max(best.bounds.recurrence, crowd)
+        if _busiest(best.dfg, fabric) > wanted:
+            room = ir.Room(len(fabric.memories), _ports(fabric), wanted, odd)
+            banked = _made(replace(kernel, room=room), iterations, fabric)
+            if banked.interval < best.interval or (banked.interval == best.interval and not hopeful):
+                best = banked
+    return best
 
 
 def _made(kernel: ir.Kernel, iterations: int, fabric: Fabric) -> Choice:
@@ -160,10 +179,14 @@ def _crowd(dfg: DFG, fabric: Fabric) -> int:
     return -int(-busy // (SHARE * len(units)))
 
 
-def _busiest(dfg: DFG, ports: int) -> int:
+def _busiest(dfg: DFG, fabric: Fabric) -> int:
     """The interval that the ports of memories need, if tables that are only read have no copies."""
     names = [dfg.memories[node.memory].name for node in dfg.nodes if node.memory is not None]
-    return max((-(-names.count(name) // ports) for name in dict.fromkeys(names)), default=1)
+    return max((-(-names.count(name) // _ports(fabric)) for name in dict.fromkeys(names)), default=1)
+
+
+def _ports(fabric: Fabric) -> int:
+    return min(len(bank.ports) for bank in fabric.memories)
 
 
 def _iterations(loop: LoopTrips, factors: dict[Place, int]) -> int:

@@ -6,8 +6,8 @@ x = a[i] + a[i + 1]           ->        x = a[4n][i >> 2] + a[4n+1][i >> 2]
 
 Element n of `a[4n+1]` is element 4 * n + 1 of `a`. Banks may have blocks of neighbours (`bank_plan`, which
 says what is spread). An access of whose index enough is known touches one bank; where less is known it
-touches several, which costs selects and tests. The dimension and the number of banks, a power of two, are
-those with which the ports suffice, or nearly, for the interval that `Kernel.room` wants.
+touches several, which costs selects and tests. The dimension and the number of banks are those with which
+the ports suffice, or nearly, for the interval that `Kernel.room` wants.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import replace
 from macah import ir
 from macah.ir import Apply, Array, Body, Const, Expr, Load, Stmt
 from macah.offsets import Offsets
-from macah.passes.bank_plan import Spread, plan
-from macah.passes.find_sites import Finder
-from macah.site import Affine
+from macah.passes.bank_plan import BankFinder, plan
+from macah.passes.banks import Spread
+from macah.site import Affine, Loop
 from macah.walk import arrays_written, bodies, both, map_expr, written
 
 Index = tuple[Expr, ...]
@@ -38,7 +38,7 @@ def bank_arrays(kernel: ir.Kernel) -> ir.Kernel:
     return kernel
 
 
-class _Rewriter(Finder):
+class _Rewriter(BankFinder):
     """Puts banks in the place of arrays.
 
     `offsets`: variables that are another one plus a constant, so that copies of a loop's body share the
@@ -89,11 +89,12 @@ class _Rewriter(Finder):
     def leaf(self, expr: Expr) -> Expr:
         if isinstance(expr, Load) and expr.array in self.spread:
             spread = self.spread[expr.array]
-            return self.load(expr, spread, self.forms.of(expr.index[spread.dimension]))
+            form = self.forms.of(expr.index[spread.dimension])
+            return self.load(expr, spread, form, self.always(expr))
         return expr
 
-    def load(self, load: Load, spread: Spread, form: Affine) -> Expr:
-        touched = spread.touched(form, self.forms)
+    def load(self, load: Load, spread: Spread, form: Affine, loop: Loop | None = None) -> Expr:
+        touched = spread.touched(form, self.forms, loop)
         if not touched:
             return Const(0, load.bits)
         index = self.inside(load.index, spread, touched)
@@ -105,7 +106,8 @@ class _Rewriter(Finder):
         return result
 
     def stores(self, stmt: ir.Store, spread: Spread) -> Iterator[Stmt]:
-        touched = spread.touched(self.forms.of(stmt.index[spread.dimension]), self.forms)
+        form = self.forms.of(stmt.index[spread.dimension])
+        touched = spread.touched(form, self.forms, self.always(stmt))
         located = self.located(stmt)
         assert isinstance(located, ir.Store)
         index = self.inside(located.index, spread, touched)
@@ -124,12 +126,9 @@ class _Rewriter(Finder):
     def inside(self, index: Index, spread: Spread, touched: range) -> Index:
         """The index in a bank."""
         d = spread.dimension
-        place = index[d]
-        if len(touched) == 1 and spread.shift:
-            place = self.offsets.less(place, touched[0] << spread.shift)
-        elif len(touched) == 1:
-            place = self.offsets.about(place, touched[0], spread.count)
-        return (*index[:d], spread.inside(place), *index[d + 1 :])
+        known = len(touched) == 1
+        place = spread.place(index[d], touched[0], self.offsets) if known else spread.inside(index[d])
+        return (*index[:d], place, *index[d + 1 :])
 
 
 def _captures(

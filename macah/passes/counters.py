@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from arch.ops import signed, word
+from arch.ops import word
 from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.liveness import Live
 from macah.passes.predicate import Predicates, negate, select
+from macah.passes.trips import trip_count
 from macah.walk import Renaming, replace_reads, statements, targets, variables_in, written
 
 Starts = Mapping[Variable, Const]
@@ -62,24 +63,9 @@ def find_counter(body: Body, condition: Expr, starts: Starts, after: Live) -> Co
 
 def _trips(condition: Expr, variable: Variable, start: Const, step: Const) -> int | None:
     """How often `v = start; do v += step while (condition)` runs, if the condition says it simply."""
-    bits = variable.bits
-    match condition:
-        case Apply("slt" | "sle" | "ult" | "ule" as op, (Read(v), Const(bound))) if v is variable:
-            sign = 1
-        case Apply("slt" | "sle" | "ult" | "ule" as op, (Const(bound), Read(v))) if v is variable:
-            sign = -1
-        case _:
-            return None
-    first = signed(bits, start.value) if op[0] == "s" else start.value
-    limit = signed(bits, bound) if op[0] == "s" else bound
-    by = signed(bits, step.value) * sign
-    if by <= 0:
-        return None
-    distance = (limit - first) * sign - (op[1:] == "lt")
-    trips = max(1, distance // by + 1)
-    end = first + sign * by * trips
-    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if op[0] == "s" else (0, (1 << bits) - 1)
-    return trips if least <= end <= most else None
+    second = word(variable.bits, start.value + step.value)
+    later = trip_count(condition, variable, second, step.value)
+    return None if later is None else later + 1
 
 
 def counting_on(counter: Counter, condition: Expr, facts: frozenset[Expr]) -> Expr:

@@ -1,18 +1,22 @@
-"""How often a loop runs whose condition compares a counter with a constant."""
+"""How often a loop runs whose condition compares a counter, or that plus a constant, with a constant."""
 
 from __future__ import annotations
 
-from arch.ops import signed
+from arch.ops import signed, word
 from macah.ir import Apply, Const, Expr, Read, Variable
 
 
 def trip_count(condition: Expr, variable: Variable, start: int, step: int) -> int | None:
     """How often `v = start; while (condition) v += step` runs; None if that is not simply said.
 
-    `start` and `step` are words. None also where the counter would wrap around on its way.
+    `start` and `step` are words. None also where what is compared would wrap around on its way.
     """
     bits = variable.bits
     match condition:
+        case Apply(op, (Apply("add", (Read(v), Const(more))), Const() as bound)) if v is variable:
+            return trip_count(Apply(op, (Read(v), bound)), v, word(bits, start + more), step)
+        case Apply(op, (Const() as bound, Apply("add", (Read(v), Const(more))))) if v is variable:
+            return trip_count(Apply(op, (bound, Read(v))), v, word(bits, start + more), step)
         case Apply("ne", (Read(v), Const(bound))) if v is variable:
             return _until_equal(bits, start, signed(bits, step), bound)
         case Apply("slt" | "sle" | "ult" | "ule" as op, (Read(v), Const(bound))) if v is variable:

@@ -145,7 +145,7 @@ def check(
         if len(text) % 3:
             kernels = [replace(kernel, row=2 + len(text) % 4) for kernel in kernels]
         if unroll > 1:
-            room = ir.Room(memories=1000, ports=1, interval=1)
+            room = ir.Room(memories=1000, ports=1, interval=1, odd=True)
             kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k)), room=room) for k in kernels]
         made = reference(text, kernels, directory, flags)
         runs = executions(made.recorded, kernels)

@@ -21,7 +21,10 @@ from sim.simulate import SimRun, simulate
 MOST_EXECUTIONS = 6
 MOST_SHUFFLED = 100_000  # operations
 FLOATS = ("float", "double")
-_BANKED = re.compile(r"\((?:(\d+) \* (\d+)|(\d+) / (\d+) \* (\d+) \+ (\d+) % (\d+)) \+ (\d+)\)")
+_BANKED = re.compile(
+    r"\((?:(?P<place>\d+)(?: \* (?P<count>\d+))?"
+    r"|(?P<block>\d+) / (?P<size>\d+) \* (?P<stride>\d+) \+ (?P<rest>\d+) % \d+) \+ (?P<first>\d+)\)"
+)
 
 
 @dataclass(frozen=True)
@@ -96,14 +99,16 @@ def at(source: str, index: Sequence[object]) -> str:
         source = source.replace(f"{{{number}}}", str(place))
     found = _BANKED.search(source)
     while found:  # an element of a bank is one of the array
-        source = source.replace(found[0], str(_element([int(number or 0) for number in found.groups()])))
+        numbers = {name: int(number) for name, number in found.groupdict().items() if number is not None}
+        source = source.replace(found[0], str(_element(**numbers)))
         found = _BANKED.search(source)
     return source
 
 
-def _element(numbers: Sequence[int]) -> int:
-    place, count, block_place, block, stride, rest, modulus, first = numbers
-    return place * count + (block_place // block * stride + rest % modulus if block else 0) + first
+def _element(
+    first: int, place: int = 0, count: int = 1, block: int = 0, size: int = 1, stride: int = 0, rest: int = 0
+) -> int:
+    return place * count + block // size * stride + rest % size + first
 
 
 def _loops(source: str, shape: tuple[int, ...]) -> tuple[str, str]:

@@ -14,14 +14,16 @@ from stage_runner import at
 from macah import ir
 from macah.check import check_kernel
 from macah.ir import Array, Const, Load, Read
+from macah.offsets import Offsets
 from macah.passes.bank_arrays import bank_arrays
-from macah.passes.bank_plan import Spread, Survey
+from macah.passes.bank_plan import Survey
+from macah.passes.banks import Spread
 from macah.passes.invert_loops import invert_loops
 from macah.passes.remove_leaves import remove_leaves
 from macah.run import KernelRun, run_kernel
 
-ONE_PORT = ir.Room(memories=1000, ports=1, interval=1)
-TWO_PORTS = ir.Room(memories=32, ports=2, interval=1)
+ONE_PORT = ir.Room(memories=1000, ports=1, interval=1, odd=True)
+TWO_PORTS = ir.Room(memories=32, ports=2, interval=1, odd=True)
 
 
 def banked(made: ir.Kernel, room: ir.Room = ONE_PORT) -> ir.Kernel:
@@ -63,7 +65,7 @@ def test_random_kernels_run_alike(first: int) -> None:
 
 def test_random_kernels_with_blocks_run_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     def best(self: Survey, array: Array, *_: object) -> Spread | None:
-        return None if array.name.endswith("]") else Spread(array, 0, 2, len(array.name) % 2 + 1)
+        return None if array.name.endswith("]") else Spread(array, 0, 2, 2 << len(array.name) % 2)
 
     monkeypatch.setattr(Survey, "best", best)
     run_alike(200)
@@ -181,11 +183,22 @@ def test_blocks_are_apart_where_neighbours_would_not_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "count", "shift"), [(10, 2, 2), (7, 4, 1), (64, 2, 4), (9, 2, 0), (33, 8, 2)]
+    ("size", "count", "block"),
+    [
+        (10, 2, 4),
+        (7, 4, 2),
+        (64, 2, 16),
+        (9, 2, 1),
+        (33, 8, 4),
+        (10, 3, 1),
+        (45, 3, 15),
+        (70, 5, 6),
+        (9, 6, 1),
+    ],
 )
-def test_every_element_is_in_one_bank(size: int, count: int, shift: int) -> None:
+def test_every_element_is_in_one_bank(size: int, count: int, block: int) -> None:
     array = Array("A", (size,), initial=tuple(range(100, 100 + size)))
-    spread = Spread(array, 0, count, shift)
+    spread = Spread(array, 0, count, block)
     found: list[tuple[str, int]] = []
     for number in range(spread.bank_of_last + 1):
         bank = spread.bank(number)
@@ -196,5 +209,54 @@ def test_every_element_is_in_one_bank(size: int, count: int, shift: int) -> None
             assert isinstance(inside, Const)
             if spread.bank_of(place) == number:
                 assert spread.which(Const(place)) == Const(number)
+                assert spread.place(Const(place), number, Offsets()) == inside
                 assert bank.initial[inside.value] == 100 + place
     assert sorted(found) == sorted((f"A[{place}]", 100 + place) for place in range(size))
+
+
+def triples(*offsets: int) -> tuple[ir.Stmt, ...]:
+    """Stores to A[3 * i + offset]."""
+    return tuple(ir.Store(A, (op("add", op("mul", i, 3), offset),), Const(offset)) for offset in offsets)
+
+
+def test_three_neighbours_are_in_three_banks_at_the_place_of_the_triple() -> None:
+    found = text(banked(kernel(*count(i, 3, *triples(0, 1, 2)), out=(A,))))
+    assert "A[3n][i] = 0" in found and "A[3n+1][i] = 1" in found and "A[3n+2][i] = 2" in found
+
+
+def test_a_counter_in_steps_of_three_is_multiplied_with_the_inverse() -> None:
+    lanes = tuple(ir.Store(A, (op("add", i, lane),), Const(lane)) for lane in range(3))
+    body = (let(i, 0), ir.While((), op("slt", i, 9), (*lanes, let(i, op("add", i, 3)))))
+    found = text(banked(kernel(*body, out=(A,))))
+    place = f"(i * {pow(3, -1, 1 << 32) - (1 << 32)})"
+    assert all(f"A[3n{name}][{place}]" in found for name in ("", "+1", "+2"))
+
+
+def test_other_numbers_are_taken_only_where_powers_of_two_do_not_do() -> None:
+    made = kernel(*count(i, 3, *triples(0, 1, 2)), out=(A,))
+    assert len(banked(made, replace(ONE_PORT, odd=False)).captured) == 1
+    four = tuple(ir.Store(A, (op("add", op("mul", i, 4), lane),), Const(lane)) for lane in range(4))
+    assert "A[4n+3]" in text(banked(kernel(*count(i, 2, *four), out=(A,))))
+
+
+def test_a_loop_that_may_run_for_ever_leaves_the_array_before_its_index_wraps() -> None:
+    into = kernel(*count(i, n, *triples(0, 1, 2)), into=(n,), out=(A,))
+    assert "A[3n+1][i] = 1" in text(banked(into))
+    rarely = ir.If(op("slt", 5, n), triples(0, 1, 2), ())
+    assert "A[3n" not in text(banked(kernel(*count(i, n, rarely), into=(n,), out=(A,))))
+    chosen = [op("select", n, Load(A, (op("add", op("mul", i, 3), lane),)), 0) for lane in range(3)]
+    loads = kernel(*count(i, n, *map(send, chosen)), into=(n, A))
+    assert "A[3n" not in text(banked(loads))
+
+
+def test_parts_of_any_length_are_banks() -> None:
+    wide = Array("W", (45,))
+    parts = tuple(ir.Store(wide, (op("add", i, 15 * part),), Const(part)) for part in range(3))
+    found = text(banked(kernel(*count(i, 15, *parts), out=(wide,))))
+    assert "W[45n+0..14][i] = 0" in found and "W[45n+30..44][i] = 2" in found
+
+
+def test_six_banks_are_the_half_of_a_place_that_three_would_have() -> None:
+    body = tuple(ir.Store(A, (op("add", op("mul", i, 6), lane),), Const(lane)) for lane in range(6))
+    made = banked(kernel(*count(i, 1, *body), out=(A,)))
+    assert [c.what.shape for c in made.captured] == [(2,), (2,), (2,), (2,), (1,), (1,)]

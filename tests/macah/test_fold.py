@@ -176,3 +176,9 @@ def test_random_shifts_and_choices(seed):
         before = expr(rng.randrange(1, 4))
         words = [*rng.sample(EDGES, 3), rng.getrandbits(32)]
         check(before, words, [*rng.sample(EDGES, 3), rng.getrandbits(32)])
+
+
+def test_products_with_constants_are_one():
+    inverse = pow(3, -1, 1 << 32)
+    assert folded(Apply("mul", (Apply("mul", (X, Const(3))), Const(inverse)))) == X
+    check(Apply("mul", (Apply("mul", (X, Const(0x80000003))), Const(5))))

@@ -132,13 +132,15 @@ def test_trips_are_as_many_as_there_are(seed: int) -> None:
     choice = random.Random(seed)
     for _ in range(50):
         # multiples of 2**24, so that all ways around are short
-        start, bound, step = (
-            choice.choice([choice.randrange(256), choice.randrange(-9, 9)]) << 24 for _ in "abc"
+        start, bound, step, more = (
+            word(32, choice.choice([choice.randrange(256), choice.randrange(-9, 9)]) << 24) for _ in "abcd"
         )
-        start, bound, step = (word(32, number) for number in (start, bound, step))
+        more *= choice.randrange(2)
+        counted = op("add", i, more) if more else i
         compare, turned = choice.choice(["slt", "sle", "ult", "ule", "ne"]), choice.random() < 0.5
-        told = trip_count(op(compare, bound, i) if turned else op(compare, i, bound), i, start, step)
-        value, trips = start, 0
+        operands = (bound, counted) if turned else (counted, bound)
+        told = trip_count(op(compare, *operands), i, start, step)
+        value, trips = word(32, start + more), 0
         while trips <= 300 and evaluate(compare, 32, *((bound, value) if turned else (value, bound))):
             value, trips = word(32, value + step), trips + 1
         assert told in (None, trips), (compare, turned, start, bound, step)
