@@ -26,6 +26,7 @@ from time import process_time as clock
 from macah.deep import deep_recursion
 from macah.diagnostic import MacahError
 from macah.driver import compiler
+from macah.fabrics import fabric_of
 from macah.ir import Kernel
 from macah.lint import warnings
 from macah.passes.pipeline import optimize
@@ -39,6 +40,7 @@ from macah.walk import statements
 STAGES = ("read", "lower", "lint", "passes", "graph", "c")
 FRONT = ("read", "lower", "passes", "graph")
 GOAL = 100_000
+ARCH = "grid8x8"
 Times = dict[str, float]
 
 
@@ -154,6 +156,7 @@ def measure(text: str) -> tuple[int, Times]:
             largest = max(largest, sum(1 for _ in statements(kernel.body)))
             last = clock()
 
+    fabric = fabric_of(ARCH)
     with tempfile.TemporaryDirectory() as directory, deep_recursion():
         source = Path(directory) / "scale.macah"
         source.write_text(text)
@@ -170,7 +173,7 @@ def measure(text: str) -> tuple[int, Times]:
         lap("lint")
         for one in lowered:
             final = optimize(one, watch)
-            build_dfg(final)
+            build_dfg(final, fabric)
             lap("graph")
         to_c(program, {})
         lap("c")

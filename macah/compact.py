@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import is_
 
-from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use
+from backend.dfg import DFG, Const, LiveIn, Node, Operand, Order, Use
 
 
 def live_ins_of(nodes: Iterable[Node]) -> Iterator[LiveIn]:
@@ -52,12 +52,17 @@ def without_nodes(dfg: DFG, gone: Container[int]) -> DFG:
     numbers = {node.id: number for number, node in enumerate(kept)}
 
     def operand(old: Operand) -> Operand:
-        return replace(old, node=numbers[old.node]) if isinstance(old, Use) else old
+        if not isinstance(old, Use) or numbers[old.node] == old.node:
+            return old
+        return Use(numbers[old.node], old.distance, old.initial, old.output)
 
-    nodes = tuple(
-        replace(node, id=numbers[node.id], operands=tuple(map(operand, node.operands))) for node in kept
-    )
-    orders = [
-        replace(order, before=numbers[order.before], after=numbers[order.after]) for order in dfg.orders
-    ]
+    nodes = tuple([numbered(node, numbers[node.id], tuple(map(operand, node.operands))) for node in kept])
+    orders = [Order(numbers[o.before], numbers[o.after], o.distance, o.delay) for o in dfg.orders]
     return replace(dfg, nodes=nodes, orders=tuple(orders))
+
+
+def numbered(node: Node, number: int, operands: tuple[Operand, ...]) -> Node:
+    """A node with another number and other operands; itself if they are the same objects as before."""
+    if number == node.id and all(map(is_, operands, node.operands)):
+        return node
+    return Node(number, node.op, operands, node.stream, node.memory, node.index, node.where, node.variable)

@@ -42,17 +42,19 @@ def _values(graph: Graph, classes: Mapping[Variable, int]) -> list[int]:
         if OPS[draft.op].pure:
             operands = [_value(value, classes, found) for value in draft.operands]
             if OPS[draft.op].commutative:
-                operands.sort(key=repr)
+                operands.sort()
             key = (draft.op, *operands)
         found.append(numbers.setdefault(key, len(numbers)))
     return found
 
 
-def _value(value: Value, classes: Mapping[Variable, int], values: list[int]) -> object:
+def _value(value: Value, classes: Mapping[Variable, int], values: list[int]) -> tuple[str, int, int]:
     match value:
         case Use(node, output=output):
             return ("node", values[node], output)
         case Before(variable):
-            return ("before", classes[variable])
-        case _:
-            return value
+            return ("before", classes[variable], 0)
+        case Const(number):
+            return ("constant", number, 0)
+        case LiveIn(index):
+            return ("live-in", index, 0)

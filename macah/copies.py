@@ -22,7 +22,7 @@ from macah.optional import enabled
 
 def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
     """The graph with as many copies of tables as make the interval shorter, one array in each memory."""
-    if not enabled(kernel, "copies") or not fabric.memories:
+    if not enabled(kernel, "copies") or not fabric.memories or not _has_tables(dfg):
         return dfg
     ports = max(len(bank.ports) for bank in fabric.memories)
     try:
@@ -36,6 +36,12 @@ def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
             break
         best = made
     return best
+
+
+def _has_tables(dfg: DFG) -> bool:
+    """Whether a memory is only read."""
+    loaded = {node.memory for node in dfg.nodes if node.op == "load"}
+    return not loaded <= {node.memory for node in dfg.nodes if node.op == "store"}
 
 
 def _copied(dfg: DFG, most: int) -> DFG:

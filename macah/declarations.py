@@ -26,6 +26,13 @@ _EXPRESSIONS = (
 )
 
 
+class _Scope(dict[str, bool]):
+    """The names of a scope, types or not; `outer` is the next one around it that has any."""
+
+    def __init__(self, around: dict[str, bool]) -> None:
+        self.outer: dict[str, bool] = around if around or not isinstance(around, _Scope) else around.outer
+
+
 class Declarations(Recovering):
     """Declarations and types of Macah, and the spans of all nodes."""
 
@@ -54,6 +61,19 @@ class Declarations(Recovering):
                     # Nodes share coordinates, but not where they end.
                     node.coord = replace(node.coord, end=end)
         return node
+
+    def _push_scope(self) -> None:
+        self._scope_stack.append(_Scope(self._scope_stack[-1]))
+        self._typedef_checked_token = None
+
+    def _is_type_in_scope(self, name: str) -> bool:
+        """As pycparser's, but blocks without declarations, one in the other, cost nothing."""
+        scope: dict[str, bool] = self._scope_stack[-1]
+        while name not in scope:
+            if not isinstance(scope, _Scope):
+                return False
+            scope = scope.outer
+        return scope[name]
 
     def _at_word(self, word: str, following: str) -> bool:
         token = self._peek()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import TypeGuard
 
 from arch.ops import OPS
 from backend.dfg import DFG, Node, Operand, Order, Use
-from macah.compact import without_nodes
+from macah.compact import numbered, without_nodes
 from macah.exclusion import GUARDS, Exclusion
 
 Pairs = list[tuple[int, int]]
@@ -36,22 +36,17 @@ class _Join:
             self._join(a, b)
         gone = dict(self.pairs)
         nodes = [self._read(node) for node in self.nodes]
+        firsts, seconds = gone.keys(), set(gone.values())
         orders = [
-            replace(o, before=gone.get(o.before, o.before), after=gone.get(o.after, o.after))
+            Order(gone.get(o.before, o.before), gone.get(o.after, o.after), o.distance, o.delay)
+            if o.before in gone or o.after in gone
+            else o
             for o in self.dfg.orders
-            if not self._excluded(o)
+            if not _excluded(o, firsts, seconds)
         ]
         orders = [o for o in orders if o.before != o.after or o.delay > o.distance]
         dfg = replace(self.dfg, nodes=tuple(nodes), orders=tuple(dict.fromkeys(orders)))
         return _without(_folded(dfg), set(gone))
-
-    def _excluded(self, order: Order) -> bool:
-        """True of an order between two operations that never both act in an iteration."""
-        firsts, seconds = ({pair[k] for pair in self.pairs} for k in (0, 1))
-        return order.distance == 0 and (
-            (order.before in firsts and order.after in seconds)
-            or (order.before in seconds and order.after in firsts)
-        )
 
     def _add(self, op: str, operands: tuple[Operand, ...], like: int) -> Use:
         key = op, operands
@@ -116,7 +111,15 @@ class _Join:
         operands = [_redirected(operand, self.instead) for operand in node.operands]
         if node.id in self.kept:
             operands[1] = self.kept[node.id]
-        return replace(node, operands=tuple(operands))
+        return numbered(node, node.id, tuple(operands))
+
+
+def _excluded(order: Order, firsts: Set[int], seconds: Set[int]) -> bool:
+    """True of an order between two operations that never both act in an iteration."""
+    return order.distance == 0 and (
+        (order.before in firsts and order.after in seconds)
+        or (order.before in seconds and order.after in firsts)
+    )
 
 
 def _redirected(operand: Operand, instead: Mapping[int, int]) -> Operand:
@@ -135,9 +138,9 @@ def _folded(dfg: DFG) -> DFG:
             for node in nodes
             if node.op == "select" and node.operands[1] == node.operands[2] and _is_plain(node.operands[1])
         }
-        for place, node in enumerate(nodes):
-            operands = tuple([_redirected(operand, same) for operand in node.operands])
-            if operands != node.operands:
+        for place, node in enumerate(nodes) if same else ():
+            if any(isinstance(operand, Use) and operand.node in same for operand in node.operands):
+                operands = tuple([_redirected(operand, same) for operand in node.operands])
                 nodes[place], again = replace(node, operands=operands), True
     return replace(dfg, nodes=tuple(nodes))
 

@@ -39,6 +39,9 @@ MOST_GRAPHS = 20
 MOST_TESTS = 3
 """So many values that tell which of two operations acts are tried."""
 
+MOST_TRIED = 400_000
+"""So many nodes the graphs may have in all that are made on trial for a kernel: some seconds."""
+
 
 Element = tuple[int, ...]
 
@@ -65,6 +68,13 @@ class Crowd:
         return len(self.members(dfg)) - self.room
 
 
+@dataclass(slots=True)
+class Effort:
+    """How many nodes graphs that are made on trial may still have in all."""
+
+    left: int = MOST_TRIED
+
+
 def with_shared_units(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
     """The graph with as few operations joined as make its lower bound less."""
     if not enabled(kernel, "share_units") or len(dfg.nodes) > MOST_NODES:
@@ -73,12 +83,12 @@ def with_shared_units(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
         bound = minimum_interval(dfg, fabric)
     except DoesNotFit:
         return dfg
-    best, least, made = dfg, bound.mii, dfg
+    best, least, made, effort = dfg, bound.mii, dfg, Effort()
     while bound.mii > 1:
         if bound.recurrence == bound.mii:
-            better = _hurried(made, fabric, bound)
+            better = _hurried(made, fabric, bound, effort)
         else:
-            better = relieved(made, fabric, bound.mii - 1)
+            better = relieved(made, fabric, bound.mii - 1, effort)
         if better is made:
             break
         made, bound = better, minimum_interval(better, fabric)
@@ -89,40 +99,44 @@ def with_shared_units(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
     return best
 
 
-def relieved(dfg: DFG, fabric: Fabric, interval: int) -> DFG:
+def relieved(dfg: DFG, fabric: Fabric, interval: int, effort: Effort | None = None) -> DFG:
     """The graph with operations joined until nothing is crowded at an interval, or none are left to join."""
+    effort = effort or Effort()
     for crowd in _crowds(dfg, fabric, interval):
         while crowd.excess(dfg) > 0:
-            better = next(_relief(dfg, crowd), None)
+            better = next(_relief(dfg, crowd, effort), None)
             if better is None:
                 break
             dfg = better
     return dfg
 
 
-def _relief(dfg: DFG, crowd: Crowd) -> Iterator[DFG]:
+def _relief(dfg: DFG, crowd: Crowd, effort: Effort) -> Iterator[DFG]:
     """The graph with two operations of a crowd joined, or elements of several words."""
     members = [number for number in crowd.members(dfg) if _joins(dfg.nodes[number])]
 
     def pays(a: Element, b: Element) -> bool:
         return "select" not in crowd.ops or _alike(dfg.nodes[a[0]], dfg.nodes[b[0]])
 
-    for made in _joined(dfg, members, pays):
+    for made in _joined(dfg, members, pays, effort):
         if crowd.excess(made) < crowd.excess(dfg):
             yield made
 
 
-def _hurried(dfg: DFG, fabric: Fabric, bound: Bounds) -> DFG:
+def _hurried(dfg: DFG, fabric: Fabric, bound: Bounds, effort: Effort) -> DFG:
     """The graph with two effects joined that keep an order on the recurrence that binds."""
     effects = [node.id for node in dfg.nodes if node.op in GUARDS]
     critical = frozenset(bound.cycle)
-    for made in islice(_joined(dfg, effects, lambda a, b: not critical.isdisjoint(a + b)), MOST_GRAPHS):
+    pairs = _joined(dfg, effects, lambda a, b: not critical.isdisjoint(a + b), effort)
+    for made in islice(pairs, MOST_GRAPHS):
         if minimum_interval(made, fabric).mii <= bound.mii:
             return made
     return dfg
 
 
-def _joined(dfg: DFG, members: list[int], pays: Callable[[Element, Element], bool]) -> Iterator[DFG]:
+def _joined(
+    dfg: DFG, members: list[int], pays: Callable[[Element, Element], bool], effort: Effort
+) -> Iterator[DFG]:
     """Graphs in which two operations are one that exclude each other, of those for which that may pay."""
     if max(Counter(_kind(dfg.nodes[number]) for number in members).values(), default=0) < 2:
         return
@@ -137,6 +151,9 @@ def _joined(dfg: DFG, members: list[int], pays: Callable[[Element, Element], boo
         one, other = where[a[0]], where[b[0]]
         if exclusion.exclude(one, other):
             for test, first in islice(exclusion.telling(one, other), MOST_TESTS):
+                if effort.left < 0:
+                    return
+                effort.left -= len(dfg.nodes)
                 made = joined(exclusion, list(zip(a, b, strict=True)), test, first)
                 if is_ordered(made):
                     yield made
