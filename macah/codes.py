@@ -93,7 +93,7 @@ CODES: dict[str, Code] = {
     # Control flow.
     "leaves-kernel": _language("a jump would leave the kernel block"),
     "misplaced-jump": _language("'break' or 'continue' outside a loop"),
-    "goto": _language("'goto' in a kernel"),
+    "goto": _language("'goto' in a kernel, or into one"),
     "inline-asm": _language("'asm' in a kernel"),
     "switch-label": _language("two labels of a switch are the same"),
     "nested-case": _accelerator("a 'case' label inside a statement that cannot be entered there"),

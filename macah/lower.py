@@ -11,6 +11,7 @@ from macah.lower_base import Frame, assigned_names
 from macah.lower_dead import dead_after
 from macah.lower_declarations import Declarations
 from macah.lower_facts import Facts, Reconsider
+from macah.lower_jumps import jumps_into
 from macah.lower_scope import Scope
 from macah.lower_statements import Statements
 from macah.program import KernelSite, Program
@@ -26,8 +27,9 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
     types = Declarations(program.unit, adpc)
     scope = types.scope_at(site.function, site.node)
     lowering = _repeated(program, site, types, scope)
-    if lowering.errors:
-        raise MacahError.of(tuple(lowering.errors))
+    errors = (*lowering.errors, *jumps_into(site))
+    if errors:
+        raise MacahError.of(errors)
     captured, streams = lowering.storage.captures(dead_after(site))
     return ir.Kernel(
         site.name,

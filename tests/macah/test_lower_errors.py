@@ -65,3 +65,11 @@ def test_a_second_place_is_a_note() -> None:
 def test_a_pointer_parameter_gets_the_hint_to_give_its_size() -> None:
     (found,) = errors_of("void f(short *data, int n) { kernel { n = data[3]; } }")
     assert found.hint == "declare it as an array of known size, 'short data[N]'"
+
+
+@pytest.mark.parametrize("jump", ["goto in;", "void *p = &&in; goto *p;"])
+def test_a_kernel_block_is_not_entered_in_its_middle(jump: str) -> None:
+    (error,) = errors_of(f"int f(int r) {{\n{jump}\nkernel {{ r++; in: r += 2; }}\nreturn r; }}")
+    assert error.message == "label 'in' cannot be jumped to from outside its kernel block"
+    assert (error.code, error.where.line if error.where else 0) == ("goto", 2)
+    assert [note.where.line for note in error.notes if note.where] == [3]
