@@ -39,7 +39,7 @@ class MacahParser(GnuC):
         self._typedef_checked_token = None
         self._spans, self._no_sends = {}, set()
         self._ready, self._in_type_name = None, False
-        self.errors = []
+        self.forget_mistakes()
         self._tokens = TokenList(self.clex.tokens(text, filename))
         try:
             with deep_recursion():

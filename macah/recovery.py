@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from pycparser import c_ast
 from pycparser.c_parser import ParseError
 
+from macah.brackets import OpenBrackets
 from macah.diagnostic import Diagnostic, MacahError
 from macah.lexer import MacahToken
 from macah.wording import GccWording
@@ -68,14 +69,18 @@ class Recovering(GccWording):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self.forget_mistakes()
+
+    def forget_mistakes(self) -> None:
+        """Begin with none."""
         self.errors: list[Diagnostic] = []
+        self._wrong_lines = set[tuple[str, int]]()
 
     def note(self, error: MacahError) -> None:
         """Keeps an error, unless there is one in the same line already: it would follow from that."""
-        lines = {(d.where.file, d.where.line) for d in self.errors if d.where is not None}
-        for found in error.diagnostics:
-            if found.where is None or (found.where.file, found.where.line) not in lines:
-                self.errors.append(found)
+        wrong = [(d.where and (d.where.file, d.where.line), d) for d in error.diagnostics]
+        self.errors += [found for line, found in wrong if line not in self._wrong_lines]
+        self._wrong_lines.update(line for line, _ in wrong if line)
 
     def _forget(self) -> None:
         """Leave the rules that were being followed."""
@@ -198,7 +203,7 @@ class Recovering(GccWording):
         if start >= len(tokens) or tokens[start].type != "TYPEDEF":
             return
         names = []
-        for token in tokens[start:]:
+        for token in map(tokens.__getitem__, range(start, len(tokens))):
             if token.type == "SEMI" or token.lineno > tokens[self._at_error()].lineno:
                 break
             if token.type in {"ID", "TYPEID"}:
@@ -222,7 +227,7 @@ class Recovering(GccWording):
 
     def _end_of(self, start: int, at_file_level: bool) -> int:
         tokens, error = self._tokens.tokens, self._tokens.index
-        open_brackets: list[str] = []  # braces, heads of `for`, and others
+        open_brackets = OpenBrackets()
         at = start
         while at < len(tokens):
             token = tokens[at]
@@ -231,18 +236,17 @@ class Recovering(GccWording):
                 is_head = at > 0 and tokens[at - 1].value in ("for", "FOR")
                 if token.type == "LBRACE" and behind_error:
                     # Parentheses that are still open do not reach into a block.
-                    open_brackets = [braces for braces in open_brackets if braces == "{"]
-                open_brackets.append("{" if token.type == "LBRACE" else "for" if is_head else "(")
+                    open_brackets.keep_braces()
+                open_brackets.push("{" if token.type == "LBRACE" else "for" if is_head else "(")
             elif token.type in _CLOSING:
                 if not open_brackets and token.type == "RBRACE" and (behind_error or not at_file_level):
                     return at + 1 if at_file_level else at
-                if open_brackets:
-                    open_brackets.pop()
+                open_brackets.pop()
                 if token.type == "RBRACE" and not open_brackets and behind_error:
                     end = self._behind_block(at + 1)
                     if end is not None:
                         return end
-            elif token.type == "SEMI" and behind_error and not {"{", "for"} & set(open_brackets):
+            elif token.type == "SEMI" and behind_error and not open_brackets.hold_semicolons():
                 return at + 1
             elif at_file_level and at > max(start, error) and not open_brackets and _begins_line(token):
                 return at
