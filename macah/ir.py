@@ -368,3 +368,4 @@ class Kernel:
     rare: tuple[RareBranch, ...] = ()
     tests_first: tuple[Place, ...] = ()
     row: int = 0
+    delay: int = 0

@@ -58,6 +58,10 @@ OPTIONAL = {
         "inner loops of any number of iterations are told ahead when they end, where that saves cycles",
         grows=True,
     ),
+    "delay_rows": Optimisation(
+        "what inner loops start with has iterations of its own to be computed in, where that saves cycles",
+        grows=True,
+    ),
     "take_turns": Optimisation("rare branches that would hold up all iterations take turns of their own"),
     "congruence": Optimisation("variables that always have the same value are one"),
     "narrow": Optimisation(

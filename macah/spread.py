@@ -11,6 +11,7 @@ streams are used in the same order and in the same iterations as before, and not
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arch.fabric import Fabric
@@ -24,7 +25,7 @@ from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import LoopTrips, loop_trips
-from macah.tests_first import candidates, pays
+from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.todfg import build_dfg
 from macah.walk import statements
 
@@ -40,6 +41,9 @@ MOST_NODES = 240
 """Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
 
 UNKNOWN_TRIPS = 64
+
+DELAYS = (8, 1, 2, 3, 4, 6)
+"""So many iterations there may be between the rows of nests."""
 
 ROWS = (2, 3, 4)
 """So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
@@ -81,7 +85,8 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
     if 1 < best.interval <= _busiest(best.dfg, fabric):
         other = _copied(kernel, loops, free, fabric, odd=True)
         best = other if other.cycles < best.cycles else best
-    return _paced(_tested(best, candidates(plain.body), loops, fabric), loops, fabric)
+    best = _tested(best, candidates(plain.body), loops, fabric)
+    return _delayed(_paced(best, loops, fabric), loops, fabric)
 
 
 def _copied(
@@ -126,6 +131,39 @@ def _paced(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice
         if better and pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES:
             found = tried
     return found
+
+
+def _delayed(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
+    """The choice with iterations between rows, if that is better for the shortest rows expected."""
+    if not _has_rows(loops) or not enabled(best.kernel, "delay_rows"):
+        return best
+    trips = min(_rows(loops, dict(best.kernel.unroll), False), default=0)
+    found, cost = best, best.interval * trips
+    for tests in dict.fromkeys((best.kernel.tests_first, ())):
+        least = 0
+        for delay in DELAYS:
+            # The longest delay comes first, as an interval that it does not make shorter stays as it is.
+            if max(least, best.bounds.resource) * (trips + min(delay, *DELAYS)) >= cost:
+                break
+            tried = _choice(replace(best.kernel, tests_first=tests, row=0, delay=delay), loops, fabric)
+            least = least or tried.bounds.mii
+            now = tried.interval * (trips + delay)
+            if now < cost and len(tried.dfg.nodes) <= MOST_NODES:
+                found, cost = tried, now
+    return found
+
+
+def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[int]:
+    """How many iterations innermost loops in others make each time, or are expected to make."""
+    for loop in loops:
+        factor = factors.get(loop.where, 1) if loop.where else 1
+        if loop.trips is not None and (factor == 0 or factor >= loop.trips):
+            yield from _rows(loop.loops, factors, inside)
+            continue
+        within = list(_rows(loop.loops, factors, True))
+        yield from within
+        if inside and not within:
+            yield FEW_TRIPS if loop.trips is None else -(-loop.trips // factor)
 
 
 def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:

@@ -33,10 +33,10 @@ from macah.optional import enabled
 from macah.passes.count_stages import Counted, CountStages
 from macah.passes.counters import Starts
 from macah.passes.independent import independent
-from macah.passes.liveness import Live, live_at_body_end, live_at_end, near, step_back
+from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, near, step_back
 from macah.passes.loop_stages import Stage, Stages, stages_of
 from macah.passes.predicate import Predicates, either, negate, select
-from macah.walk import has_loop, own_loops, variables_in, written
+from macah.walk import has_loop, own_loops, statements, targets, variables_in, written
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
@@ -83,6 +83,7 @@ class _Fuser:
             case If(condition, then, orelse):
                 setup, chosen = self.predicates.named(condition, "if", stmt.where)
                 then, orelse = self.body(then, after), self.body(orelse, after)
+                then, orelse = _forgetting(then, orelse, after), _forgetting(orelse, then, after)
                 return (*setup, *self.branches(chosen, then, orelse, stmt))
             case _:
                 raise AssertionError(stmt)
@@ -235,6 +236,18 @@ def _forgotten(sequence: Stages, others: list[_Arm], arms: list[_Arm]) -> Body:
     """Unspecified values for what the other arms write and nobody needs in these."""
     dead = sequence.forgotten([arm.stage for arm in others], [arm.stage for arm in arms])
     return tuple([Assign(v, ir.unspecified(v.bits), arms[0].stage.loop.where) for v in dead])
+
+
+def _forgetting(body: Body, other: Body, after: Live) -> Body:
+    """A branch that gives unspecified values to what the other branch's loop starts with and this one not."""
+    parts, others = _parts(body), _parts(other)
+    if others.loop is None:
+        return body
+    rest = body[len(parts.before) :]
+    needed = live_before(rest, after) | written(parts.before)
+    dead = dict.fromkeys(v for s in statements(others.before) for v in targets(s) if v not in needed)
+    where = others.loop.where
+    return (*parts.before, *(Assign(v, ir.unspecified(v.bits), where) for v in dead), *rest)
 
 
 def _starts(body: Body) -> list[Starts]:

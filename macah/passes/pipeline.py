@@ -13,6 +13,7 @@ from macah.passes.bank_arrays import bank_arrays
 from macah.passes.bubbles import bubbles
 from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
+from macah.passes.delay_rows import delay_rows
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
 from macah.passes.fuse_loops import fuse_loops
@@ -68,6 +69,7 @@ PIPELINE = (
     Pass(take_turns),
     Pass(convert_ifs, removes=(ir.If,)),
     Pass(pace_rows),
+    Pass(delay_rows),
     Pass(flatten_loops),
     Pass(bubbles, removes=(ir.Turns, ir.Late)),
     Pass(simplify),

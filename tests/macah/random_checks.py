@@ -144,6 +144,8 @@ def check(
             kernels = [replace(kernel, tests_first=candidates(kernel.body)) for kernel in kernels]
         if len(text) % 3:
             kernels = [replace(kernel, row=2 + len(text) % 4) for kernel in kernels]
+        else:
+            kernels = [replace(kernel, delay=len(text) % 5) for kernel in kernels]
         if unroll > 1:
             room = ir.Room(memories=1000, ports=1, interval=1, odd=True)
             kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k)), room=room) for k in kernels]

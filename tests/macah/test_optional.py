@@ -114,6 +114,7 @@ KERNEL_FOR = {
     "run_ahead": 16,
     "tests_first": 2,
     "pace_rows": 19,
+    "delay_rows": 19,
     "take_turns": 14,
     "congruence": 12,
     "narrow": 4,
@@ -149,6 +150,8 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
         kernel = replace(kernel, tests_first=candidates(kernel.body))
     if name == "pace_rows":
         kernel = replace(kernel, row=3)
+    if name == "delay_rows":
+        kernel = replace(kernel, delay=2)
     assert show_dfg(_graph(kernel)) != show_dfg(_graph(kernel, name))
 
 

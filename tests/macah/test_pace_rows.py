@@ -1,25 +1,19 @@
 """Nests whose inner loop runs any number of times, flattened so that its end is known ahead."""
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import pytest
-from control_kernels import IN, OUT, count, i, j, kernel, let, loop, n, op, send, x
-from nest_kernels import LEAST, MOST, SIZE, random_nest
+from control_kernels import count, i, j, kernel, let, loop, n, op, send, x
+from nest_checks import agrees, differs, lowered
+from nest_kernels import LEAST, MOST, random_nest
 
 from arch.describe import load_fabric
-from backend.run_dfg import run_dfg
 from macah import ir
 from macah.iterations import count_iterations
-from macah.lower import lower
 from macah.passes.pipeline import optimize
-from macah.program import read_program
-from macah.run import KernelRun, LimitExceeded, run_kernel
-from macah.show import show_kernel
+from macah.run import LimitExceeded, run_kernel
 from macah.spread import Choice, spread
-from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
 TRIANGLE = "for (int i = 0; i < 40; i++) for (int j = 0; j <= i; j++) x += a[i] * a[j];"
@@ -35,26 +29,10 @@ AGAIN = """for (int k = 0; k < n; k++) for (int i = 0; i < 9; i++)
 GIVEN = {"a": [0, 0, 1, 3, 7, 7, 7, 12, 13, 15], "b": list(range(60, 0, -1))}
 
 
-def lowered(body: str, tmp_path: Path) -> ir.Kernel:
-    source = tmp_path / "p.macah"
-    source.write_text(
-        f"static int a[64], b[64], y[64]; int f(int n, int x) {{ kernel {{ {body} }} return x + y[0]; }}\n"
-    )
-    program = read_program(source)
-    return lower(program, program.kernels[0])
-
-
 def chosen(made: ir.Kernel) -> Choice:
     choice = spread(made, FABRIC, automatic=False)
     assert choice is not None
     return choice
-
-
-def differs(made: ir.Kernel) -> bool:
-    """True if the pass does something."""
-    stages: dict[str, str] = {}
-    optimize(made, lambda name, after: stages.update({name: show_kernel(after)}))
-    return stages["pace_rows"] != stages["convert_ifs"]
 
 
 # --- The interval
@@ -85,8 +63,8 @@ def test_loops_of_constant_trips_or_with_a_break_are_left(tmp_path: Path) -> Non
     ended = "for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) { x += a[j]; if (x > 99) break; }"
     stored = "for (int i = 0; i < n; i++) for (int j = 0; j < a[i]; j++) a[j] = x;"
     for body in (plain, ended, stored):
-        assert not differs(replace(lowered(body, tmp_path), row=3))
-    assert differs(replace(lowered(TRIANGLE, tmp_path), row=3))
+        assert not differs(replace(lowered(body, tmp_path), row=3), "pace_rows")
+    assert differs(replace(lowered(TRIANGLE, tmp_path), row=3), "pace_rows")
 
 
 # --- The results
@@ -113,7 +91,7 @@ def inner(first: int, condition: ir.Expr, step: int) -> ir.Kernel:
 def test_bounds_near_the_last_number(comparison: str, first: int, step: int) -> None:
     made = inner(first, op(comparison, *((j, n) if step > 0 else (n, j))), step)
     final = optimize(replace(made, row=3))
-    assert differs(replace(made, row=3))
+    assert differs(replace(made, row=3), "pace_rows")
     for apart in (-2, -1, 0, 1, 2, 5):
         scalars = {"n": (first + apart) % (1 << 32), "x": 9}
         try:
@@ -125,11 +103,11 @@ def test_bounds_near_the_last_number(comparison: str, first: int, step: int) -> 
 
 def test_a_loop_that_might_not_end_is_left() -> None:
     """For the largest bound, `j <= n` is always true; what the outer loop compares is not the largest."""
-    assert not differs(replace(inner(0, op("sle", j, n), 1), row=3))
+    assert not differs(replace(inner(0, op("sle", j, n), 1), row=3), "pace_rows")
     triangle = kernel(
         *count(i, n, let(j, 0), loop(op("sle", j, i), send(j), let(j, op("add", j, 1)))), into=(n,)
     )
-    assert differs(replace(triangle, row=3))
+    assert differs(replace(triangle, row=3), "pace_rows")
     whole = kernel(
         let(i, LEAST),
         ir.DoWhile(
@@ -138,47 +116,13 @@ def test_a_loop_that_might_not_end_is_left() -> None:
         ),
         into=(n,),
     )
-    assert not differs(replace(whole, row=3))
-
-
-def given(seed: int) -> tuple[dict[str, int], dict[str, list[int]], dict[str, list[tuple[int, ...]]]]:
-    source = Random(seed)
-    scalars = {"n": source.randint(-1, 7), "x": source.randint(0, 5), "y": source.randint(0, 3), "sum": 1}
-    table = [source.choice((0, 1, 2, 3, 5, 9, (1 << 32) - 1)) for _ in range(SIZE)]
-    arrays = {"table": table, "data": [source.randint(0, 9) for _ in range(SIZE)]}
-    return scalars, arrays, {"in": [(source.randint(0, 99),) for _ in range(30)]}
+    assert not differs(replace(whole, row=3), "pace_rows")
 
 
 def check(seed: int) -> bool:
     """Whether the pass does something to the random kernel of a seed, which does the same with it."""
-    made = random_nest(seed)
-    runs: list[tuple[int, KernelRun]] = []
-    for number in range(3 * seed, 3 * seed + 3):
-        with suppress(LimitExceeded):
-            runs.append((number, run_kernel(made, *given(number), limit=4000)))
-    made = replace(made, row=2 + seed % 4)
-    if not runs or not differs(made):
-        return False
-    final = optimize(made)
-    dfg = build_dfg(final)
-    out = [c.what.name for c in made.captured if c.out]
-    for number, expected in runs:
-        scalars, arrays, inputs = given(number)
-        got = run_kernel(final, scalars, arrays, inputs)
-        assert (got.outputs, got.closed) == (expected.outputs, expected.closed)
-        for name in out:
-            assert got.scalars.get(name) == expected.scalars.get(name), name
-            assert got.arrays.get(name) == expected.arrays.get(name), name
-        words = {s: [w for (w,) in inputs[IN.name]] for s, port in enumerate(dfg.streams) if not port.sends}
-        memories = {m: arrays[memory.name] for m, memory in enumerate(dfg.memories) if memory.captured_in}
-        ran = run_dfg(dfg, [scalars.get(v, 0) % (1 << 32) for v in dfg.live_ins], words, memories)
-        assert ran.live_outs == [expected.scalars[name] for name in dfg.live_outs]
-        for m, memory in enumerate(dfg.memories):
-            if memory.captured_out:
-                assert list(ran.memories[m])[: memory.words] == expected.arrays[memory.name]
-        sent = [w for s, port in enumerate(dfg.streams) if port.sends for w in ran.outputs.get(s, ())]
-        assert sent == [w for (w,) in expected.outputs.get(OUT.name, ())]
-    return True
+    made = replace(random_nest(seed), row=2 + seed % 4)
+    return differs(made, "pace_rows") and agrees(made, seed)
 
 
 def test_random_nests() -> None:

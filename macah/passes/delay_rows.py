@@ -1,0 +1,157 @@
+"""Flattens two loops with iterations between the rows, in which what the next row starts with is computed.
+
+    do { S; do B while (b) if g; E; } while (d);
+
+A row here is what an iteration of the outer loop does. Flattened as it is, the end of a row, E, S and the
+start of the next row follow each other in one iteration, and the next iteration waits for all of it, though
+few rows may end. With a delay of n it becomes
+
+    start = 1; started_1 = ... = started_n = again = 0;
+    do {
+      v = those of before;  [start] S with v;  e = g with v;
+      [started_n] take the v of n iterations ago;  active = again | started_n;
+      run = again | (started_n & e of n iterations ago);
+      [run] B;  again = run & b;  left = active & !again;
+      [left] E;  more = d;
+      started_n = started_(n-1); ... started_1 = start;  start = left;
+    } while (!left | more);
+
+Nothing else changes between the start of S and that of the row, so what S does slowly has n + 1 iterations:
+a load whose result decides whether the row is run at all, a division, what is received. A row costs n
+iterations more. More loops around the inner one are made one before. `Kernel.delay` says what n is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from macah import ir
+from macah.ir import Assign, Body, Const, DoWhile, Read, Stmt, Variable
+from macah.passes.ahead import Parts, parts_of
+from macah.passes.flatten_loops import Flattener
+from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
+from macah.passes.merge import guarded
+from macah.passes.nest import unwrapped
+from macah.passes.predicate import Predicates, either, negate, select
+from macah.walk import Renaming, both, read, targets, written
+
+
+def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
+    """The same kernel with its nest flattened, if it says so; see the module for an example."""
+    return replace(kernel, body=_Delayer(kernel).body()) if kernel.delay else kernel
+
+
+class _Delayer:
+    def __init__(self, kernel: ir.Kernel) -> None:
+        self.kernel = kernel
+        self.predicates = Predicates(kernel)
+
+    def body(self) -> Body:
+        """The kernel's body, in which one loop is left if there is a nest."""
+        body = unwrapped(self.kernel.body)
+        for place, stmt in enumerate(body):
+            if isinstance(stmt, DoWhile):
+                after = live_before(body[place + 1 :], live_at_end(self.kernel))
+                return (*body[:place], *self.loop(stmt, after), *body[place + 1 :])
+        return body
+
+    def loop(self, loop: DoWhile, after: Live) -> Body:
+        """What a loop becomes: some statements and a loop."""
+        loop = replace(loop, body=unwrapped(loop.body))
+        innermost, depth = loop, 0
+        while parts := parts_of(unwrapped(innermost.body)):
+            innermost, depth = parts.inner, depth + 1
+        state: Body = ()
+        if depth > 1:  # what the loops around it do together is a row
+            flat = Flattener(self.kernel, self.predicates, innermost).flatten(loop, after, frozenset(), {})
+            state, loop = flat.state, flat.loop
+        parts = parts_of(loop.body)
+        return (*state, *(self.delayed(loop, self.with_own_invariants(parts), after) if parts else (loop,)))
+
+    def with_own_invariants(self, parts: Parts) -> Parts:
+        """The same, where what ends a row changes nothing that the inner loop reads and does not write."""
+        inner = replace(parts.inner, guard=ir.TRUE)
+        changed = dict.fromkeys(v for stmt in parts.after for v in targets(stmt))
+        kept = read((inner,)) - written((inner,))
+        own = Renaming({v: self.predicates.like(v) for v in changed if v in kept})
+        before = (*parts.before, *(Assign(new, Read(v), inner.where) for v, new in own.variables.items()))
+        inner = replace(inner, body=own.body(inner.body), condition=own.expr(inner.condition))
+        return Parts(before, replace(inner, guard=parts.inner.guard), parts.after)
+
+    def delayed(self, loop: DoWhile, parts: Parts, after: Live) -> Body:
+        """The one loop of two, and what stands before it."""
+        where, inner = loop.where, replace(parts.inner, guard=ir.TRUE)
+        names = ("start", "active", "run", "again", "left", "more", "more")
+        start, active, run, again, left, inner_more, more = (
+            self.predicates.variable(n, where) for n in names
+        )
+        started = self.turns_ago(start)
+        goes_on = Assign(more, self.predicates.truth(loop.condition), where)
+        ends = live_at_body_end(loop, after)
+        finish = live_before((*parts.after, goes_on), ends)
+        resumes = live_in_loop(inner, finish)
+        early = self.early(parts, start, started[-1], resumes | finish)
+        body = (*inner.body, Assign(inner_more, self.predicates.truth(inner.condition), inner.where))
+        code: Body = (
+            *early.code,
+            Assign(active, either(Read(again), Read(started[-1])), where),
+            Assign(run, either(Read(again), both(Read(started[-1]), Read(early.entered))), where),
+            *self.guarded(body, run, finish | ends),
+            Assign(again, both(Read(run), Read(inner_more)), where),
+            Assign(left, both(Read(active), negate(Read(again))), where),
+            *self.guarded((*parts.after, goes_on), left, resumes | ends),
+            *early.steps,
+            *_steps(start, started),
+            Assign(start, Read(left), where),
+        )
+        state = [Assign(start, ir.TRUE, where), Assign(again, ir.FALSE, where)]
+        state += [Assign(v, Const(0, v.bits), where) for v in (*started, *early.past)]
+        return (*state, replace(loop, body=code, condition=either(negate(Read(left)), Read(more))))
+
+    def early(self, parts: Parts, start: Variable, starts: Variable, needed: Live) -> _Early:
+        """What stands before the inner loop, if `start`, and is taken over when that `starts`."""
+        entered, where = self.predicates.variable("entered", parts.inner.where), parts.inner.where
+        before = (*parts.before, Assign(entered, self.predicates.truth(parts.inner.guard), where))
+        own = Renaming(
+            {v: self.predicates.like(v) for v in dict.fromkeys(v for s in before for v in targets(s))}
+        )
+        found, read_first = _Early(), live_before(before, ())
+        found.code += [Assign(copy, Read(v)) for v, copy in own.variables.items() if v in read_first]
+        found.code += self.guarded(own.body(before), start, frozenset())
+        for variable, copy in own.variables.items():
+            if variable in needed or variable is entered:
+                past = self.turns_ago(copy)
+                found.past += past
+                found.steps += _steps(copy, past)
+                if variable is entered:
+                    found.entered = past[-1]
+                else:
+                    taken = select(Read(starts), Read(past[-1]), Read(variable))
+                    found.code.append(Assign(variable, taken, where))
+        return found
+
+    def turns_ago(self, variable: Variable) -> list[Variable]:
+        """What holds the values of one, two, … iterations ago, up to the delay."""
+        return [self.predicates.like(variable) for _ in range(self.kernel.delay)]
+
+    def guarded(self, body: Body, predicate: Variable, keep: Live) -> Body:
+        return guarded(body, Read(predicate), keep, self.predicates)
+
+
+@dataclass(slots=True)
+class _Early:
+    """The code before an inner loop: its values of some iterations ago are in `past`, after `steps`.
+
+    `entered` says of the row that starts whether the inner loop runs.
+    """
+
+    code: list[Stmt] = field(default_factory=list)
+    past: list[Variable] = field(default_factory=list)
+    steps: list[Stmt] = field(default_factory=list)
+    entered: Variable = field(init=False)
+
+
+def _steps(new: Variable, past: list[Variable]) -> list[Stmt]:
+    """Each takes the value of the one before it."""
+    return [Assign(old, Read(before)) for before, old in reversed(list(pairwise((new, *past))))]
