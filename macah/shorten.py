@@ -18,6 +18,7 @@ from backend.dfg import DFG, is_ordered
 from macah.balance import latency
 from macah.capacity import Capacity
 from macah.graph import Value
+from macah.shorten_ahead import look_ahead
 from macah.shorten_convert import from_dfg, order_arcs, to_dfg
 from macah.shorten_rules import RULES_FOR, Pair, Rule
 from macah.shorten_time import Times
@@ -54,16 +55,27 @@ WORSE = 1
 PATIENCE = 12
 """So often are times raised without finding a new way."""
 
+PATIENCE_ALONE = 60
+"""And so often where no new ways are looked for."""
+
 STEPS = 24
 
 
 def shorten(dfg: DFG, capacity: Capacity) -> DFG:
-    """The same graph, with shorter recurrences where these bind."""
+    """The same graph, with shorter recurrences where these bind.
+
+    Several iterations are looked ahead only where nothing else helps as much: that takes more operations.
+    """
     if len(dfg.nodes) > MOST_NODES:
         return dfg
     manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
     found = [_repeated(dfg, capacity, broad) for broad in manners]
-    return min(found, key=lambda shorter: (_bound(shorter, capacity), len(shorter.nodes)))
+    best = min(found, key=lambda shorter: (_bound(shorter, capacity), len(shorter.nodes)))
+    if (bound := _bound(best, capacity)) > capacity.least_interval(best):
+        ahead = _shortened(dfg, capacity, True, ahead=True)
+        if ahead is not dfg and _bound(ahead := _repeated(ahead, capacity, True), capacity) < bound:
+            return ahead
+    return best
 
 
 def _repeated(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
@@ -77,18 +89,20 @@ def _bound(dfg: DFG, capacity: Capacity) -> int:
     return slow_cycles(dfg, capacity.least_interval(dfg))[0]
 
 
-def _shortened(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
+def _shortened(dfg: DFG, capacity: Capacity, broad: bool, ahead: bool = False) -> DFG:
     floor = capacity.least_interval(dfg)
     slowest, members = slow_cycles(dfg, floor)
     if slowest <= floor:
         return dfg
     best, reached = dfg, slowest
     search = _Search(dfg, members, broad)
+    if ahead and not look_ahead(dfg, search.choices, search.drafts):
+        return dfg
     # Long recurrences get shorter by several cycles at a time, so that there are few steps.
     stride = max(1, (slowest - floor) // STEPS)
     aim = slowest - stride
     while aim >= floor:
-        if search.feasible(aim):
+        if search.feasible(aim, not ahead):
             found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
             bound = max(capacity.least_interval(found), slow_cycles(found, floor)[0])
             # a value that never changes may have been found to be itself
@@ -151,19 +165,20 @@ class _Search:
         # by way, operand, way of the operand: the rules whose results seemed to be too late
         self.untried: dict[tuple[int, int, int], tuple[Rule, ...]] = {}
 
-    def feasible(self, interval: int) -> bool:
+    def feasible(self, interval: int, more: bool = True) -> bool:
+        """Whether some choice of ways is fast enough; `more`: also of ways that are yet to be found."""
         times = self.times
         times.begin(interval, self.repeated)
         self.most = min(len(self.choices.graph.drafts) + self.more, MOST_DRAFTS)
         self.tries = MOST_TRIES + MOST_TRIES_EACH * len(self.roots)
         times.order(self.roots)
         idle = 0
-        while idle < PATIENCE:
+        while idle < (PATIENCE if more else PATIENCE_ALONE):
             grown = times.sweep()
             if not grown:
                 return True
             idle += 1
-            if idle % 3 == 0 and self._expand(grown):
+            if more and idle % 3 == 0 and self._expand(grown):
                 self.choices.merge_same()
                 times.order(self.roots)
                 idle = 0

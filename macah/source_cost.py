@@ -47,8 +47,8 @@ _DISTRIBUTES |= {
 BEHIND = " behind "
 """Between the names of chains: of the first one's operands, if each is behind all of the second one."""
 
-UNCARRIED = frozenset({SIGNED, UNSIGNED})
-"""Chains that do not go on from iteration to iteration."""
+EXTREMES = frozenset({SIGNED, UNSIGNED})
+"""Chains that are choices as well."""
 
 _FACTORS = frozenset({("xor", "and"), ("or", "and"), ("and", "or"), (SUM, "mul")})
 _FACTORS |= {(SUM, op) for op in ("smin", "smax", "umin", "umax")}
@@ -84,7 +84,7 @@ class Costs:
     def is_extreme(self, draft: Draft) -> bool:
         """True for a minimum or a maximum with a constant."""
         constant = any(isinstance(value, Const) for value in draft.operands)
-        return constant and _GROUPS.get(draft.op) in (SIGNED, UNSIGNED)
+        return constant and _GROUPS.get(draft.op) in EXTREMES
 
     def compared(self, draft: Draft, operand: Draft | None) -> str:
         """The chain of which a comparison may be one more link: x + a == b is x == b - a."""
@@ -120,8 +120,10 @@ class Costs:
     def goes_on(self, group: str, draft: Draft | None) -> bool:
         """Whether a chain that ends an iteration with this goes on in the next one."""
         links = group.rpartition(BEHIND)[2]
-        product = draft is not None and draft.op in ("mul", "muladd")
-        return links == "mul" or links not in UNCARRIED and not product
+        if links in EXTREMES:
+            # but not behind a sum: how far that goes without wrapping around is not known
+            return draft is None or draft.op == "select" or self.group(draft) == links
+        return links == "mul" or draft is None or draft.op not in ("mul", "muladd")
 
     def has_factors(self, group: str, draft: Draft) -> bool:
         """Whether links of a chain may have something in common that is taken out."""

@@ -5,7 +5,7 @@ What a choice chooses from is data; what it is chosen by is not, as it may be kn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import networkx as nx
 
@@ -17,7 +17,7 @@ from macah.graph import Before, Draft, Value
 from macah.ir import Array
 from macah.ranges import TRUTH
 from macah.site import Affine, Loop, Site
-from macah.source_cost import Costs
+from macah.source_cost import EXTREMES, Costs
 from macah.source_graph import Effect, SourceGraph
 from macah.source_times import After
 
@@ -100,6 +100,41 @@ class Dependences:
             for n in component
             if any(n < len(self.drafts) and self.drafts[n].op != "select" for n in component)
         }
+
+    def steady(self, carried: Mapping[int, int], decisions: Iterable[tuple[int, int]]) -> set[int]:
+        """The recurrences on which nothing but one chain goes on, until a choice by it starts anew.
+
+        m = m + x > 1000 ? y : m + x       after k iterations: one of k values, or m + a sum
+
+        `decisions` are tests with what they decide. On what else depends on such a choice, nothing goes on.
+        """
+        graph: nx.DiGraph[int] = nx.DiGraph([*self.edges, *decisions])
+        found: set[int] = set()
+        for around in nx.strongly_connected_components(graph):
+            rounds = {carried[n] for n in around if n in carried and self._goes_round(n, carried)}
+            if len(rounds) == 1 and self._is_one_chain(around, carried, *rounds):
+                found |= rounds
+        return found
+
+    def _goes_round(self, node: int, carried: Mapping[int, int]) -> bool:
+        """True for the start of a variable's iterations that depends on how these end."""
+        sources = self.joins[node - len(self.drafts)].sources if node >= len(self.drafts) else []
+        ends = [self.numbered(value) for value, distance in sources if distance]
+        return any(n is not None and carried.get(n) == carried[node] for n in ends)
+
+    def _is_one_chain(self, around: set[int], carried: Mapping[int, int], recurrence: int) -> bool:
+        """True if all operations are links of one chain, and choices by its values start anew or go on."""
+        groups = set[str | None]()
+        for node in sorted(n for n in around if n < len(self.drafts) and carried.get(n) == recurrence):
+            draft = self.drafts[node]
+            numbers = [self.numbered(value) for value in draft.operands]
+            if draft.op == "select" and numbers[0] not in around:
+                continue
+            if sum(n is not None and carried.get(n) == recurrence for n in numbers) > 1:
+                return False
+            if draft.op != "select" and (group := self.costs.group(draft)) not in EXTREMES:
+                groups.add(group)
+        return len(groups) < 2 and None not in groups
 
     # --- Memories
 

@@ -21,7 +21,7 @@ from arch.fabric import Fabric
 from arch.ops import COMPARISONS, OPS
 from macah.graph import Draft, Value
 from macah.source_control import Decision, tests_of
-from macah.source_cost import BEHIND, DATA
+from macah.source_cost import BEHIND, DATA, EXTREMES, SUM
 from macah.source_dependences import Dependences
 from macah.source_graph import SourceGraph
 from macah.source_times import After, Kind, Time, least_interval
@@ -29,6 +29,9 @@ from macah.source_times import After, Kind, Time, least_interval
 BEGUN = ((0, 0), (1, 1), (2, 3), (4, 8))
 """For so many iterations ahead, what begins with either outcome of a choice may be prepared, and what that
 costs: all that may come of it is there, and is chosen from."""
+
+STEADY = {1: 1, 2: 1, 4: 2}
+"""What that costs where only one outcome goes on and others start anew: there is one more each iteration."""
 
 CHOICE, COMPARED = "choice", "compared"
 
@@ -77,7 +80,9 @@ class _Times:
         self.known: dict[tuple[str, int], int] = {}
         self.pending: list[tuple[str, int]] = []
         self.tests: dict[int, list[Decision]] = {}
-        for decision in tests_of(found):
+        decisions = list(tests_of(found))
+        self.steady = found.steady(self.carried, [(d.test, d.target) for d in decisions])
+        for decision in decisions:
             self.tests.setdefault(decision.target, []).append(decision)
         self.stored: dict[int, list[After]] = {}
         for after, load in found.memory:
@@ -163,6 +168,8 @@ class _Times:
             time.after += [replace(term, distance=term.distance + distance) for term in terms]
             if kind != CHOICE and distance and carried is not None and carried == self.carried.get(number):
                 ahead, cycles = self.ways.begun
+                if carried in self.steady:
+                    cycles = STEADY.get(ahead, cycles)
                 time.after.append(After(self.time(CHOICE, number), distance + ahead, cycles, whole=True))
         return time
 
@@ -254,7 +261,9 @@ class _Times:
             return [After(self.time(DATA, node))]
         outer, _, inner = group.partition(BEHIND)
         if inner:
-            goes_on = self.chooses(draft) or self.group(draft) == inner
+            # min(min(x + a, b) + c, d) is min(x + (a + c), …): sums go on through extremes, too
+            links = (inner, outer) if outer in EXTREMES and inner == SUM else (inner,)
+            goes_on = self.chooses(draft) or self.group(draft) in links
             return [After(self.time(group, node))] if goes_on else self.term(outer, value)
         own = self.chooses(draft) or self.group(draft) == group
         if own or self.costs.distributes(draft, node, group):

@@ -75,6 +75,13 @@ SWAP = "if (h[j] > h[j + 1]) { int t = h[j]; h[j] = h[j + 1]; h[j + 1] = t; }"
         ("for (int i = 0; i < n; i++) x = (x + x) * (7 - a[i]);", 1),
         # What is done with one bit is done with 0 and with 1; which it is, is one choice.
         ("for (int i = 0; i < n; i++) { x = -x & 1; x = x ^ a[i] * (i ^ x); }", 1),
+        # What starts anew, as data say or as it says itself; what then goes on elsewhere, or otherwise.
+        ("for (int i = 0; i < n; i++) { if (a[i] & 1) x = 0; x = max(x, a[i]); }", 1),
+        ("for (int i = 0; i < n; i++) { x = max(x, a[i]); if (x > 1000) x = 0; }", 1),
+        ("for (int i = 0; i < n; i++) { x += a[i]; if (x > 1000) x = y; }", 1),
+        ("for (int i = 0; i < n; i++) { x += a[i]; if (x > 1000) x -= 1000; }", 2),
+        ("for (int i = 0; i < n; i++) { x += a[i]; if (x > 1000) { x = 0; y ^= i; } if (y > 9) x = 1; }", 3),
+        ("for (int i = 0; i < n; i++) if (a[i] & 1) x = min(x + a[i], y);", 1),
         # What only branches that exclude each other store and load meets an iteration later.
         (
             "for (int i = 0; i < n; i++) { if (x < i) h[3] = x * x; else y += h[a[i]]; x = (y ^ i) * y; }",
