@@ -107,6 +107,8 @@ def _act(options: Options, stages: Stages, messages: Messages) -> Made | None:
         check_targets(options)
     if options.action == "compile" or options.output and str(options.output) != "-":
         check_output(options.output or Path("a.out"), options.source)
+    for path in filter(None, (options.save_report, options.wave)):
+        check_output(path, options.source)
     with stages("read"):
         program = read_program(
             options.source,

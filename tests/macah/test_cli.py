@@ -332,6 +332,14 @@ def test_an_output_that_cannot_be_written_is_named(total: Path, tmp_path: Path) 
         assert why in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--save-report", "--wave"])
+def test_what_is_written_besides_is_checked_before_the_work(option: str, total: Path, tmp_path: Path) -> None:
+    output = tmp_path / "no" / "x.vcd"
+    done = macahc("run", option, output, total)
+    assert done.returncode == 1 and not done.stdout
+    assert f"macahc: error: cannot write '{output}': there is no directory" in done.stderr
+
+
 def test_definitions_keep_their_order(tmp_path: Path) -> None:
     source = tmp_path / "order.macah"
     source.write_text("#include <stdio.h>\n#ifdef Y\n#error\n#endif\nint main(void) { return X; }\n")
