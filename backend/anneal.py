@@ -3,8 +3,8 @@
 
 A move gives a node another unit and start; a node in the way takes the place that became free. Groups of
 nodes move as a whole (groups.py). Costs are integers in hundredths of a cycle: the length of each edge's
-shortest way, a tenth of what it has to wait besides, a quarter of each value's life, and a price for each
-lacking cycle and shared slot.
+shortest way, a tenth of what it has to wait besides, a quarter of each value's life, a price for each value
+that leaves its tile (the fewer ways lead out the dearer), and one for each lacking cycle and shared slot.
 
 Compiled by Cython, or run as it is: both give the same result.
 """
@@ -29,6 +29,7 @@ SHARED = cython.declare(cython.int, 1500)
 WAIT = cython.declare(cython.int, 25)
 EACH = cython.declare(cython.int, 10)
 HOP = cython.declare(cython.int, 100)
+LEAVE = cython.declare(cython.int, 120)
 NEVER = cython.declare(cython.int, 1 << 19)
 
 
@@ -46,6 +47,7 @@ class Annealer:
     seed: cython.ulonglong
     stamp: cython.int
     late: cython.int
+    leave: cython.int
     code: cython.int[::1]
     latency: cython.int[::1]
     result: cython.int[::1]
@@ -74,6 +76,7 @@ class Annealer:
     members: cython.int[::1]
     bank: cython.int[::1]
     home: cython.int[::1]
+    tile: cython.int[::1]
     unit: cython.int[::1]
     start: cython.int[::1]
     head: cython.int[::1]
@@ -104,7 +107,7 @@ class Annealer:
         self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
         self.seed = (seed * 0x9E3779B97F4A7C15 + 0x1234567) & 0xFFFFFFFFFFFFFFFF
         self.stamp = 0
-        self.late = LATE
+        self.late, self.leave = LATE, LEAVE * t.tiles // max(1, t.ways_out)
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.position, self.output = problem.position, problem.output
@@ -114,7 +117,7 @@ class Annealer:
         self.order_distance, self.delay = problem.order_distance, problem.delay
         self.orders_at, self.orders = problem.orders_at, problem.orders
         self.kind, self.near_at, self.near = problem.kind, problem.near_at, problem.near
-        self.gap = t.gap
+        self.gap, self.tile = t.gap, t.tile
         self.operand_basin = array("i", [t.basin[o] if o >= 0 else -1 for o in t.unit_operands])
         self.group, self.members_at, self.members = problem.group, problem.members_at, problem.members
         self.bank = problem.bank
@@ -226,11 +229,13 @@ class Annealer:
     @cython.cfunc
     @cython.locals(i=cython.int, e=cython.int, t=cython.int)
     def net_cost(self, p: cython.int) -> cython.int:
-        """The price of the cycles that a node's value lives, if this stamp has not counted them."""
+        """The price of a value's life and of leaving its tile, if this stamp has not counted it."""
         if self.net_seen[p] == self.stamp:
             return 0
         self.net_seen[p] = self.stamp
         longest: cython.int = 0
+        price: cython.int = 0
+        here: cython.int = self.tile[self.unit[p]]
         if self.out_at[p] == self.out_at[p + 1]:
             return 0
         for i in range(self.out_at[p], self.out_at[p + 1]):
@@ -238,8 +243,10 @@ class Annealer:
             t = self.start[self.target[e]] + self.distance[e] * self.interval
             if t > longest or i == self.out_at[p]:
                 longest = t
+            if self.tile[self.unit[self.target[e]]] != here:
+                price = self.leave
         longest -= self.start[p]
-        return WAIT * longest if longest > 0 else 0
+        return price + WAIT * longest if longest > 0 else price
 
     @cython.cfunc
     @cython.locals(i=cython.int, e=cython.int)
@@ -478,18 +485,6 @@ class Annealer:
                 groups.move(self.random(self.groups), temperature)
             else:
                 self.move_node(self.random(self.nodes), reach, temperature)
-
-    def total(self) -> int:
-        """The cost of the whole placement."""
-        cost: cython.longlong = 0
-        k: cython.int
-        self.stamp += 1
-        for k in range(self.nodes):
-            cost += self.node_cost(k)
-        for k in range(self.units * self.interval):
-            if self.count[k] > 1:
-                cost += SHARED * (self.count[k] * (self.count[k] - 1) // 2)
-        return cost
 
     def board(self) -> tuple[object, ...]:
         """The arrays of where things are and were, and of what stands where, for moves of groups."""

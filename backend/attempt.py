@@ -12,7 +12,7 @@ from .flat import Problem
 from .mapping import MapOptions, Mapping, Schedule
 from .place import HOT, WARM, place
 from .pressure import demand, gentle_schedule
-from .route import LONG, Left, route
+from .route import Left, route
 from .schedule import earliest_starts, modulo_schedule
 
 RECIPES = ((1, 1, 1), (0, 1, 1), (2, 3, 2), (0, 1, 2), (1, 1, 1), (1, 6, 2), (0, 1, 1), (2, 4, 4))
@@ -34,8 +34,9 @@ SHORT = 2
 STARVED = 1 << 30
 """What an attempt comes to whose values need too many registers."""
 
-SCARCE = 0.6
-"""The part of the registers that values may need until schedules have to be gentle."""
+LONG, SCARCE = 22, 0.6
+"""From such an interval on there is time to do one thing after the other, as schedules then do where values
+need more than this part of the registers."""
 
 BURSTING = 0.88
 """The part of the registers that values may need, in the mean, for an attempt at routing."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from arch.fabric import Fabric
+
 from .flat import Problem
 from .ports import Border, borders
 
@@ -55,6 +57,15 @@ def _middles(problem: Problem) -> Iterable[Middle]:
             yield Middle(name, frozenset(t for t, at in place.items() if at in first))
 
 
+def at_home(fabric: Fabric) -> bool:
+    """Whether what belongs to a unit is in the unit's tile."""
+    return all(
+        fabric.resources[r].tile == unit.tile
+        for unit in fabric.units
+        for r in (*unit.operands, *(r for results in unit.results.values() for r in results))
+    )
+
+
 class _Division:
     """Which operations are in the first half: variable n + 1 for operation n."""
 
@@ -69,7 +80,7 @@ class _Division:
     def may_exist(self) -> bool:
         """Whether there may be a division."""
         fewest = min(self.ways.out, self.ways.into) * self.interval
-        if len(self.readers) <= fewest or not self._apart():
+        if len(self.readers) <= fewest or not at_home(self.problem.fabric):
             return True
         # Imported here: loading a solver takes time, and few kernels need one.
         from pysat.solvers import Solver
@@ -80,15 +91,6 @@ class _Division:
             self._cross(solver.add_clause, solver.add_atmost)
             solver.conf_budget(CONFLICTS)
             return solver.solve_limited() is not False
-
-    def _apart(self) -> bool:
-        """Whether what belongs to a unit is in the unit's half."""
-        fabric = self.problem.fabric
-        return all(
-            fabric.resources[r].tile == unit.tile
-            for unit in fabric.units
-            for r in (*unit.operands, *(r for results in unit.results.values() for r in results))
-        )
 
     def _keep_sides(self, clause: Callable[[list[int]], None]) -> None:
         """Operations that only one half can do, and streams, which have one port."""

@@ -19,6 +19,7 @@ from .bound import Bounds, delays
 from .cycles import Delay, components
 from .exact_clauses import Clauses
 from .flat import Problem
+from .steps import strangers
 
 SLACK = 1
 """Recurrences with so many cycles to spare belong to a core."""
@@ -55,10 +56,10 @@ class Refutation:
 
 
 def refutation(problem: Problem, interval: int) -> Refutation | None:
-    """Of a core without places at an interval, or of an array's middle that too much would have to cross."""
+    """Of a core without places at an interval, or of values that have too few ways."""
     if nodes := refuted(problem, interval):
         return Refutation(f"a recurrence of {len(nodes)} operations", nodes)
-    if why := indivisible(problem, interval):
+    if why := indivisible(problem, interval) or (strangers(problem) if interval == 1 else ""):
         return Refutation(why)
     return None
 

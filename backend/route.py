@@ -68,11 +68,9 @@ PRESSED = Manner(settling=20, rest=40, renewal=2, work=12_000_000)
 ROUND, KEPT = 100, 0.3
 """Iterations without a new best until prices begin anew, and how much of what was learnt they keep."""
 
-LONG = 22
-"""With intervals so long values are mostly held, not moved."""
-
-FULL = 0.6
-"""The part of the registers that values need from which on they are scarce."""
+LONG, FULL = 8, 0.6
+"""With intervals so long values are mostly held, not moved; where they need more than this part of the
+registers, those are scarce."""
 
 
 def route(

@@ -50,6 +50,9 @@ class Terrain:
         self.delay = ints(r.kind is Kind.REGISTER for r in resources)
         self.registers = fabric.registers
         self.static = ints(-1 if r.static is None else r.static for r in resources)
+        self.tile = ints(unit.tile for unit in fabric.units)
+        self.tiles = len(fabric.tiles)
+        self.ways_out = sum(_leads_out(fabric, r.id) for r in resources)
         self.settings_at, self.settings = rows(fabric.settings)
         self.operand = ints(r.kind is Kind.OPERAND for r in resources)
         self.sinks_at, self.sinks = rows(fabric.sinks)
@@ -128,6 +131,12 @@ class Terrain:
             table = [nearest(self._apart, self.units, u, some, NEAR) for u in range(self.units)]
             self._near[units] = rows(table)
         return self._near[units]
+
+
+def _leads_out(fabric: Fabric, resource: int) -> bool:
+    """Whether other tiles read it."""
+    tile = fabric.resources[resource].tile
+    return any(fabric.resources[sink].tile != tile for sink in fabric.sinks[resource])
 
 
 @lru_cache(maxsize=8)
