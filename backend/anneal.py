@@ -107,7 +107,7 @@ class Annealer:
         self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
         self.seed = (seed * 0x9E3779B97F4A7C15 + 0x1234567) & 0xFFFFFFFFFFFFFFFF
         self.stamp = 0
-        self.late, self.leave = LATE, LEAVE * t.tiles // max(1, t.ways_out)
+        self.late, self.leave = LATE, LEAVE * t.tiles // t.ways_out if t.ways_out else 0
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.position, self.output = problem.position, problem.output

@@ -52,7 +52,7 @@ class Terrain:
         self.static = ints(-1 if r.static is None else r.static for r in resources)
         self.tile = ints(unit.tile for unit in fabric.units)
         self.tiles = len(fabric.tiles)
-        self.ways_out = sum(_leads_out(fabric, r.id) for r in resources)
+        self.ways_out = _ways_out(fabric)
         self.settings_at, self.settings = rows(fabric.settings)
         self.operand = ints(r.kind is Kind.OPERAND for r in resources)
         self.sinks_at, self.sinks = rows(fabric.sinks)
@@ -133,10 +133,12 @@ class Terrain:
         return self._near[units]
 
 
-def _leads_out(fabric: Fabric, resource: int) -> bool:
-    """Whether other tiles read it."""
-    tile = fabric.resources[resource].tile
-    return any(fabric.resources[sink].tile != tile for sink in fabric.sinks[resource])
+def _ways_out(fabric: Fabric) -> int:
+    """How many resources other tiles read; 0 if results are among them, which then take no further way."""
+    tile = [r.tile for r in fabric.resources]
+    out = {r for r, sinks in enumerate(fabric.sinks) if any(tile[sink] != tile[r] for sink in sinks)}
+    results = {r for unit in fabric.units for some in unit.results.values() for r in some}
+    return 0 if results & out else len(out)
 
 
 @lru_cache(maxsize=8)
