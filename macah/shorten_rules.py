@@ -316,12 +316,15 @@ def _complements(pair: Pair, a: Value, b: Value) -> bool:
 
 
 def multiply_and_add(pair: Pair) -> Iterator[Value]:
-    """a * b + c <-> muladd(a, b, c)"""
+    """a * b + c <-> muladd(a, b, c);  muladd(a, b, c) - d -> muladd(a, b, c - d)"""
     if pair.op == "muladd":
         a, b, c = pair.args
         yield pair.make("add", pair.make("mul", a, b), c)
     elif pair.op == "add" and pair.inner.op == "mul" and pair.args[0] != pair.args[1]:
         yield pair.make("muladd", *pair.inside, pair.other)
+    elif pair.inner.op == "muladd" and (pair.op == "add" or (pair.op, pair.at) == ("sub", 0)):
+        a, b, c = pair.inside
+        yield pair.make("muladd", a, b, pair.make(pair.op, c, pair.other))
 
 
 _ANY = frozenset(OPS)
@@ -339,7 +342,7 @@ _OUTER: tuple[tuple[Rule, frozenset[str]], ...] = (
     (merge_product, frozenset({"select"})),
     (factor, frozenset(op for op, _ in _FACTORS)),
     (choose_bits, frozenset({"or", "xor", "add"})),
-    (multiply_and_add, frozenset({"muladd", "add"})),
+    (multiply_and_add, frozenset({"muladd", "add", "sub"})),
 )
 RULES = tuple([rule for rule, _ in _OUTER])
 RULES_FOR = {op: tuple([rule for rule, ops in _OUTER if op in ops]) for op in sorted(_ANY)}

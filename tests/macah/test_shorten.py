@@ -9,6 +9,8 @@ import pytest
 from recurrence_graphs import recurrent
 from test_lower import lowered
 
+from arch.describe import load_fabric
+from backend.bound import minimum_interval
 from backend.dfg import Const, LiveIn, Node, Use, check_dfg
 from backend.run_dfg import run_dfg
 from macah import shorten_time
@@ -17,6 +19,7 @@ from macah.passes.pipeline import optimize
 from macah.shorten import MOST_TRIES, _Search, shorten, slow_cycles
 from macah.todfg import build_dfg
 
+FABRIC = load_fabric("grid8x8")
 ANY_NUMBER = Capacity(units=1 << 20)
 
 
@@ -78,3 +81,12 @@ def test_a_search_that_gets_nowhere_ends(monkeypatch):
     body = "int x; for (int i = 0; i < n; i++) { if (i & 1) x = i; x = x * x ^ 5; out <! x; }"
     build_dfg(optimize(lowered(f"void f(int stream out, int n) {{ kernel {{ {body} }} }}")))
     assert 1000 < len(tried) < 3 * MOST_TRIES  # it was over 800,000
+
+
+def test_what_comes_from_earlier_iterations_goes_into_the_addend():
+    step = "int y = (7 * y1 - 2 * y2 + i) >> 3; y2 = y1; y1 = y;"
+    body = f"int y1 = 0, y2 = 0; for (int i = 0; i < n; i++) {{ {step} }}"
+    dfg = build_dfg(
+        optimize(lowered(f"int f(int n) {{ int z; kernel {{ {body} z = y1; }} return z; }}")), FABRIC
+    )
+    assert minimum_interval(dfg, FABRIC).mii == 3  # a product with an addition, and a shift
