@@ -7,7 +7,8 @@ points to; whether an object is const is known where it is declared.
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 CHAR_IS_SIGNED = platform.machine() not in {"aarch64", "arm64", "armv7l", "ppc64le", "riscv64", "s390x"}
 
@@ -152,15 +153,23 @@ class StructType:
     complete: bool = False
     size: int = 0
     align: int = 1
+    _index: tuple[tuple[Member, ...], dict[str, Member]] = field(default=((), {}), init=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.tag}" if self.tag else f"{self.kind} <anonymous>"
 
+    @property
+    def named(self) -> Mapping[str, Member]:
+        """The members by their names."""
+        if self._index[0] is not self.members:
+            self._index = self.members, {member.name: member for member in reversed(self.members)}
+        return self._index[1]
+
     def find(self, name: str) -> tuple[Member, ...]:
         """The way to a member, through anonymous members; () if there is none."""
+        if name in self.named:
+            return (self.named[name],)
         for member in self.members:
-            if member.name == name:
-                return (member,)
             if member.name.startswith("@") and isinstance(member.type, StructType):
                 inner = member.type.find(name)
                 if inner:

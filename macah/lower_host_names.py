@@ -34,7 +34,7 @@ def flattened(lvalue: Lvalue, where: Place) -> tuple[tuple[int, ...], tuple[bool
                 shiftable.append(shifts)
                 ctype = element
             case StructType(kind="struct") if names:
-                member = next(m for m in ctype.members if m.name == names[0])
+                member = ctype.named[names[0]]
                 source, ctype = source_of(source, (names.pop(0),)), member.type
             case _:
                 flags = tuple(shiftable) if any(shiftable) else ()

@@ -143,11 +143,12 @@ class Types(ABC):
             return self.constant(expr, scope)
 
         layout = Layout(struct.kind == "union", packing_of(node, constant), self.limits.get(id(node), 0))
+        firsts: dict[str | None, Any] = {}
         for number, member in enumerate(node.decls):
             if not isinstance(member, c_ast.Decl):
                 continue
             ctype, const = self.read_type(member.type, scope)
-            _refuse_twice(member, node.decls)
+            _refuse_twice(member, firsts.setdefault(member.name, member))
             if member.bitsize is not None:
                 self._bit_field(layout, member, ctype, const, scope)
                 continue
@@ -226,9 +227,8 @@ def _enum_type(values: list[int]) -> Integer:
     return ctypes.INT if small >= -(1 << 31) and large < 1 << 31 else ctypes.LONG
 
 
-def _refuse_twice(member: Any, members: list[Any]) -> None:
-    """A member whose name an earlier one of the same struct has is refused."""
-    first = next((m for m in members if isinstance(m, c_ast.Decl) and m.name == member.name), member)
+def _refuse_twice(member: Any, first: Any) -> None:
+    """A member whose name an earlier one of the same struct has, the first one, is refused."""
     if member.name and first is not member:
         notes = (Note("it was declared here", place_of(first)),)
         raise MacahError(f"duplicate member '{member.name}'", place_of(member), notes, code="redeclared")

@@ -68,7 +68,7 @@ def total(parts: Sequence[ir.Expr]) -> ir.Expr:
 def member_of(ctype: CType, name: str) -> ctypes.Member:
     """The member of a struct or union that a step names."""
     assert isinstance(ctype, StructType), ctype
-    return next(m for m in ctype.members if m.name == name)
+    return ctype.named[name]
 
 
 def after(ctype: CType, step: Step) -> CType:
