@@ -11,7 +11,7 @@ from macah.walk import LEAVES, bodies, children, operands, targets
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A kernel whose invariants hold, with the identities of its expressions."""
+    """A kernel whose invariants hold, with the identities of its assignments and of expressions elsewhere."""
 
     kernel: ir.Kernel  # keeps them alive, so that nothing else has their identities
     absent: frozenset[type]
@@ -72,8 +72,10 @@ class _Checker:
     def statement(self, stmt: Stmt, labels: frozenset[Label]) -> None:
         assert type(stmt) not in self.absent, stmt
         if isinstance(stmt, ir.Assign):
-            assert stmt.variable.bits in self.widths, stmt
-            self.expression(stmt.value)
+            self.exprs.add(id(stmt))
+            if id(stmt) not in self.known:
+                assert stmt.variable.bits in self.widths, stmt
+                self.expression(stmt.value)
             return
         for expr in operands(stmt):
             self.expression(expr)

@@ -17,6 +17,8 @@ _IDEMPOTENT = frozenset({"and", "or", "smin", "smax", "umin", "umax"})
 _REFLEXIVE = {"eq": 1, "sle": 1, "ule": 1, "ne": 0, "slt": 0, "ult": 0}
 _INVERSE = {"eq": "ne", "ne": "eq"}
 _TURNED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
+_LOGICAL = COMPARISONS | {"and", "or", "xor", "select"}
+"""Nothing else certainly gives 0 or 1."""
 _NARROWING = {"sext8": 8, "zext8": 8, "sext16": 16, "zext16": 16}
 
 Holds = Callable[[Expr], bool]
@@ -335,10 +337,13 @@ def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
     pending: list[ir.Assign] = []
     for stmt in statements(kernel.body):
         match stmt:
-            case ir.Assign():
+            case ir.Assign(variable, value):
+                if isinstance(value, Load) or isinstance(value, Apply) and value.op not in _LOGICAL:
+                    found.discard(variable)
+                    continue
                 pending.append(stmt)
-                for variable in variables_in(stmt.value):
-                    users.setdefault(variable, []).append(stmt)
+                for used in variables_in(value):
+                    users.setdefault(used, []).append(stmt)
             case ir.Receive():
                 found -= set(stmt.targets)
             case ir.Late():

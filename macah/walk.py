@@ -82,6 +82,8 @@ def folded(expr: Expr, made: Callable[[Expr, list[T]], T]) -> T:
 
 
 def _folded(expr: Expr, made: Callable[[Expr, list[T]], T], done: dict[int, T]) -> T:
+    if isinstance(expr, LEAVES):
+        return made(expr, [])
     if id(expr) not in done:
         done[id(expr)] = made(expr, [_folded(arg, made, done) for arg in children(expr)])
     return done[id(expr)]
@@ -310,12 +312,25 @@ def own_loops(body: Body) -> int:
 
 def written(body: Body) -> set[Variable]:
     """The variables that a body may write."""
-    return {variable for stmt in statements(body) for variable in targets(stmt)}
+    found = set[Variable]()
+    for stmt in statements(body):
+        if isinstance(stmt, ir.Assign):  # nearly all are
+            found.add(stmt.variable)
+        else:
+            found.update(targets(stmt))
+    return found
 
 
 def read(body: Body) -> set[Variable]:
     """The variables that a body may read; a guarded write does not count as reading the old value."""
-    return {v for stmt in statements(body) for expr in operands(stmt) for v in variables_in(expr)}
+    found = set[Variable]()
+    for stmt in statements(body):
+        if isinstance(stmt, ir.Assign):  # nearly all are
+            found.update(variables_in(stmt.value))
+        else:
+            for expr in operands(stmt):
+                found.update(variables_in(expr))
+    return found
 
 
 def arrays_written(body: Body) -> set[Array]:
@@ -334,8 +349,19 @@ def arrays_written(body: Body) -> set[Array]:
 
 def arrays_read(body: Body) -> set[Array]:
     """The arrays that a body may read."""
-    found = {load.array for stmt in statements(body) for expr in operands(stmt) for load in loads_in(expr)}
-    return found | {stmt.array for stmt in statements(body) if isinstance(stmt, ir.Shift)}
+    found, seen = set[Array](), set[int]()
+    for stmt in statements(body):
+        if isinstance(stmt, ir.Shift):
+            found.add(stmt.array)
+        pending = list(operands(stmt))
+        while pending:
+            inner = pending.pop()
+            if not isinstance(inner, LEAVES) and id(inner) not in seen:
+                seen.add(id(inner))
+                if isinstance(inner, Load):
+                    found.add(inner.array)
+                pending += children(inner)
+    return found
 
 
 def leaves_to(body: Body) -> set[Label]:

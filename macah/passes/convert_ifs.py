@@ -45,7 +45,11 @@ class _Converter:
         """The kernel's body, or that of a loop."""
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
-            pieces.append(self.arm((stmt,), live, ir.TRUE).body())
+            if isinstance(stmt, Assign):
+                pieces.append((stmt,))
+                step_back(stmt, live)
+            else:
+                pieces.append(self.arm((stmt,), live, ir.TRUE).body())
         return tuple([stmt for piece in reversed(pieces) for stmt in piece])
 
     def arm(self, body: Body, live: set[Variable], path: Expr) -> Code:

@@ -26,7 +26,10 @@ def live_before(body: Body, after: Iterable[Variable]) -> Live:
 
 def step_back(stmt: Stmt, live: set[Variable]) -> None:
     """Change what is live after a statement into what is live before it."""
-    if isinstance(stmt, ir.If | ir.DoWhile):
+    if isinstance(stmt, ir.Assign):  # nearly all are
+        live.discard(stmt.variable)
+        live.update(variables_in(stmt.value))
+    elif isinstance(stmt, ir.If | ir.DoWhile):
         needed, lost = lived_through(stmt)
         live -= lost
         live |= needed
@@ -57,7 +60,10 @@ def lived_through(stmt: Stmt) -> tuple[set[Variable], set[Variable]]:
 def _of_body(body: Body) -> tuple[set[Variable], set[Variable]]:
     needed, lost = set[Variable](), set[Variable]()
     for stmt in reversed(body):
-        if isinstance(stmt, ir.If | ir.DoWhile):
+        if isinstance(stmt, ir.Assign):
+            lost.add(stmt.variable)
+            step_back(stmt, needed)
+        elif isinstance(stmt, ir.If | ir.DoWhile):
             more, less = lived_through(stmt)
             lost |= less
             needed -= less

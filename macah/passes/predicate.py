@@ -38,6 +38,7 @@ Values = dict[Variable, Expr]
 _INVERSE = {"eq": "ne", "ne": "eq"}
 _SWAPPED_INVERSE = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 _LOGIC = frozenset({"and", "or", "xor"})
+_GIVE_PREDICATES = COMPARISONS | _LOGIC | {"select"}
 
 
 def negate(predicate: Expr) -> Expr:
@@ -158,6 +159,8 @@ def _booleans(kernel: ir.Kernel) -> set[Variable]:
     other = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
     for stmt in statements(kernel.body):
         match stmt:
+            case Assign(variable, Apply(op)) if op not in _GIVE_PREDICATES:
+                other.add(variable)
             case Assign(variable, value):
                 values.setdefault(variable, []).append(value)
             case ir.Receive():
