@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 
+from macah.program import walk
+
 if TYPE_CHECKING:
     from macah.translate_walk import Translator
 
@@ -111,7 +113,17 @@ def _expect(translator: Translator, node: Any, condition: Any, likelihood: Any) 
         translator.source.replace((start, tokens[0].end), "")
         translator.source.replace((comma.start, tokens[-2].end), "")
     else:
+        _check_likelihood(translator, likelihood)
         _rename(translator, node, "macah_expect" if is_truth else "macah_expect_value")
+
+
+def _check_likelihood(translator: Translator, node: Any) -> None:
+    # What names mean depends on where they stand.
+    if any(isinstance(part, c_ast.ID | c_ast.Typename) for part in walk(node)):
+        return
+    declarations = translator.declarations
+    if not 0 <= declarations.number(node, declarations.file)[1] <= 1:
+        translator.fail("the frequency must be between 0 and 1", node, code="expect")
 
 
 def is_constant(translator: Translator, node: Any) -> bool:

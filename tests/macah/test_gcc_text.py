@@ -22,7 +22,9 @@ def test_stream_types_are_written_as_in_the_program(tmp_path: Path) -> None:
 
 
 def test_no_header_of_the_runtime_and_no_temporary_file_is_named(tmp_path: Path) -> None:
-    text = 'void f(int stream s) {\n pstream_create(int, "4");\n s <! y;\n z <! 3;\n if (EXPECT(1, 9)) ;\n}\n'
+    text = (
+        'void f(int stream s) {\n pstream_create(int, "4");\n s <! y;\n z <! 3;\n if (EXPECT(1, .9)) ;\n}\n'
+    )
     for form in ("text", "json"):
         said = _said(tmp_path, text, f"--diagnostics-format={form}")
         assert "undeclared" in said
