@@ -42,6 +42,18 @@ undoes all that it shows to be in vain: of hard questions, many more are answere
 PLAIN = {"phase": 0}
 """Another way through the same question."""
 
+
+class Way(Enum):
+    """How a question is put. The answer is the same, but which way meets it within a budget is luck.
+
+    Without mappings that are reflections of each other; also with what follows for places alone; or plainly.
+    """
+
+    USUAL = "usual"
+    NEAR = "near"
+    PLAIN = "plain"
+
+
 PULSE = 4000
 """So many conflicts between looks at the clock."""
 
@@ -131,18 +143,14 @@ def prove(
     slack: int,
     conflicts: int = CONFLICTS,
     seconds: float = 1e9,
-    *,
-    plain: bool = False,
+    way: Way = Way.USUAL,
 ) -> Proof:
-    """Whether there is a mapping at `interval` up to `slack` cycles longer than the shortest schedule.
-
-    `plain` leaves the solver more to find out; so it may find a mapping by other ways.
-    """
+    """Whether there is a mapping at `interval` up to `slack` cycles longer than the shortest schedule."""
     problem = Problem(dfg, fabric)
     domain = whole_domain(problem, ground(fabric), interval, slack)
     if domain is None:
         return Proof(Status.INFEASIBLE, interval, None)
-    return solve(problem, interval, domain, conflicts, seconds, whole=not plain)
+    return solve(problem, interval, domain, conflicts, seconds, way)
 
 
 def minimal(
@@ -231,13 +239,18 @@ def certify(
 
 
 def solve(
-    problem: Problem, interval: int, domain: Domain, conflicts: int, seconds: float, whole: bool = False
+    problem: Problem,
+    interval: int,
+    domain: Domain,
+    conflicts: int,
+    seconds: float,
+    way: Way = Way.PLAIN,
 ) -> Proof:
-    """Decide a domain; of a `whole_domain` symmetries are broken."""
+    """Decide a domain; if it is no `whole_domain`, plainly."""
     try:
-        return _solve(problem, interval, domain, conflicts, seconds, whole, still=True)
+        return _solve(problem, interval, domain, conflicts, seconds, way, still=True)
     except NoMember:
-        return _solve(problem, interval, domain, conflicts, seconds, whole, still=False)
+        return _solve(problem, interval, domain, conflicts, seconds, way, still=False)
 
 
 def _solve(
@@ -246,20 +259,22 @@ def _solve(
     domain: Domain,
     conflicts: int,
     seconds: float,
-    whole: bool,
+    way: Way,
     still: bool,
 ) -> Proof:
     """Decide a domain; NoMember if the ground with still cells gave a mapping that is none."""
     begun = time.monotonic()
     horizon = max(domain.late, default=-1) + 1
     with Solver(name=SOLVER) as solver:
-        solver.solver.configure(SETTINGS if whole else PLAIN)
+        solver.solver.configure(PLAIN if way is Way.PLAIN else SETTINGS)
         clauses = Clauses(solver.add_clause)
         try:
             encoding = Encoding(problem, ground(problem.fabric, still), interval, domain, clauses)
         except TooLarge:
             return Proof(Status.UNKNOWN, interval, horizon)
-        if whole:
+        if way is Way.NEAR:
+            encoding.stay_near()
+        if way is not Way.PLAIN:
             encoding.break_symmetry()
         answer, mapping, spent = None, None, 0
         while mapping is None and answer is not False:

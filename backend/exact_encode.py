@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from .exact_clauses import TRUE, Clauses
 from .exact_domain import Domain, Spot, Value
 from .exact_model import Ground, Outlet
+from .exact_near import stay_near
 from .exact_places import Places
 from .flat import Problem
 
@@ -249,6 +250,11 @@ class Encoding(Places):
         if self._free <= MOST_SPARE:
             literals = [literal for value in self._moved.values() for literal in value.values()]
             self.out.at_most(literals, self._free)
+
+    def stay_near(self) -> None:
+        """Implied: where readers can be, whatever the times (where there is little room for moves)."""
+        for value, moved in self._moved.items():
+            stay_near(self, value, self._outlets(value), moved.values(), self._outputs)
 
     def _agree(self) -> None:
         """Of what is configured once, words are in one setting."""

@@ -17,6 +17,7 @@ from .clock import Clock, OutOfTime
 from .core import raised, refutation
 from .flat import Problem
 from .mapping import DoesNotFit, MapOptions, Mapping, Schedule
+from .moves import only_outputs
 from .pressure import demand, gentle_schedule
 from .refusal import no_routes, out_of_time, too_many_values
 from .route import Left
@@ -94,6 +95,7 @@ class Search:
         self.ahead = Ahead(Attempts(problem, options), options.jobs, clock.check)
         self.registers = problem.terrain.registers
         self.overwritten = overwritten(problem)
+        self.dense = bool(only_outputs(problem.fabric)[0])  # conflicts are many there until none is left
         self.least = options.interval or bounds.mii
         self.best: Mapping | None = None
         self.trials: dict[int, Trials] = {}
@@ -195,7 +197,7 @@ class Search:
             if trials.made == 1 and self._refuted(interval):
                 break
             trials.fewest = min(trials.fewest, result)
-            hopeless = self._hopeless()
+            hopeless = self._hopeless() * (1 + self.dense)
             self.lost = LOST * hopeless < result < STARVED
             if self.overwritten:  # the solver's, unless nearly routed
                 if trials.made < NEARLY and trials.fewest <= NEARLY:

@@ -40,15 +40,19 @@ QUESTIONS = 6
 """Questions to the solver in one search; the last is kept for an interval below one that was reached. Where
 values need too many registers, the first is the only one."""
 
-OVERWRITTEN, CHEAP = (3000, 5000), 6000
-"""Conflicts of a question where words leave tiles through one register alone: annealing hardly ever fills
-such arrays, a solver does so within these conflicts or not for long. The second for graphs of a size up to
-CHEAP, which are asked about with more slack, too."""
+CHEAP = 6000
+"""Where words leave tiles through one register alone, annealing hardly ever fills an array; a solver does so
+within a few thousand conflicts or not for long. Graphs of up to this size are asked about with more slack."""
 
-NARROWER, WIDER = (1, 2, 4), 2000
-"""The cycles of slack of these questions, and conflicts for WIDE and one interval."""
+OVERWRITTEN = ((1, "usual", 3000), (2, "usual", 3000), (1, "near", 7000))
+OVERWRITTEN_CHEAP = ((2, "plain", 2500), (1, "usual", 6000), (2, "usual", 6500), (4, "usual", 7000))
+"""These questions, the second of graphs up to CHEAP: cycles of slack, a `Way`, and conflicts. Which way meets
+a mapping soon is luck."""
 
-FAR, FARTHER = 1.25, 500
+WIDER = 3000
+"""Conflicts for WIDE and one interval."""
+
+FAR, FARTHER = 1.18, 500
 """Where annealing leaves more conflicts than FAR times the operations, there are FARTHER of the solver's."""
 
 
@@ -111,25 +115,21 @@ def decided(
     Narrow schedules first. If there are none of the narrowest, mostly there are none at all, which is as
     quick to see.
     """
-    from .exact import Proof, Status, prove
+    from .exact import Proof, Status, Way, prove
 
-    cheap = _size(problem) <= CHEAP
-    most = OVERWRITTEN[cheap] if left <= FAR * problem.nodes else FARTHER
+    cheap, near = _size(problem) <= CHEAP, left <= FAR * problem.nodes
 
-    def ask(slack: int, conflicts: int, plain: bool = False) -> Proof:
-        conflicts = round(effort * conflicts)
-        return prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds, plain=plain)
+    def ask(slack: int, way: str, conflicts: int) -> Proof:
+        conflicts = round(effort * (conflicts if near else FARTHER))
+        return prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds, Way(way))
 
     asked = False
-    for slack in NARROWER if cheap else NARROW:
-        proof = ask(slack, most)
+    for question in OVERWRITTEN_CHEAP if cheap else OVERWRITTEN:
+        proof = ask(*question)
         if proof.status is Status.INFEASIBLE and not asked:
-            asked, proof = True, ask(WIDE + interval, FARTHER)
+            asked, proof = True, ask(WIDE + interval, "usual", FARTHER)
             if proof.status is Status.INFEASIBLE:
                 return Refuted.WITHIN_HORIZON
         if proof.mapping:
             return proof.mapping
-    if cheap:
-        wide = WIDE + interval, min(most, WIDER)
-        return ask(*wide).mapping or ask(*wide, plain=True).mapping
-    return None
+    return ask(WIDE + interval, "near", WIDER).mapping if cheap else None
