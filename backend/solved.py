@@ -49,7 +49,7 @@ OVERWRITTEN_CHEAP = ((2, "plain", 2500), (1, "usual", 6000), (2, "usual", 6500),
 """These questions, the second of graphs up to CHEAP: cycles of slack, a `Way`, and conflicts. Which way meets
 a mapping soon is luck."""
 
-WIDER = 3000
+WIDER = 2500
 """Conflicts for WIDE and one interval."""
 
 FAR, FARTHER = 1.18, 500
@@ -132,4 +132,6 @@ def decided(
                 return Refuted.WITHIN_HORIZON
         if proof.mapping:
             return proof.mapping
-    return ask(WIDE + interval, "near", WIDER).mapping if cheap else None
+    if cheap:
+        return ask(WIDE + interval, "plain", WIDER).mapping or ask(WIDE + interval, "near", WIDER).mapping
+    return None
