@@ -156,7 +156,9 @@ def _subscripts(name: str, line: str) -> Iterator[tuple[str, bool]]:
 
 def steps(nodes: Iterable[Node]) -> Iterator[str]:
     """Operations in order, those of one source line together, with the text of that line."""
-    for where, same in groupby(nodes, key=lambda node: node.where):
+    for _, same_line in groupby(nodes, key=lambda node: node.where and (node.where.file, node.where.line)):
+        same = list(same_line)
+        where = same[0].where
         source = source_line(where) if where else None
         words = [_step(node, source or "") for node in same]
         place = f"{where.file}:{where.line}: " if where else ""

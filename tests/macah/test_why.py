@@ -126,3 +126,13 @@ def test_every_recurrence_that_is_told_binds(text: str, tmp_path: Path) -> None:
     found = explained(text, tmp_path)[1]
     assert found.recurrences
     assert len({-(-r.cycles // r.distance) for r in found.recurrences}) == 1
+
+
+def test_statements_of_one_line_are_told_together(tmp_path: Path) -> None:
+    text = """void f(int a[50], const int x[50]) { kernel {
+        for (int i = 0; i < 50; i++) { int k = x[i]; if (a[k] < 9) a[k] = a[k] * 3; }
+    } }
+    """
+    found = explained(text, tmp_path, "forward", "complete_stores")[1]
+    places = [line.split(": ")[0] for r in found.recurrences for line in recurrence_text(r) if "  | " in line]
+    assert places and len(places) == len(found.recurrences)
