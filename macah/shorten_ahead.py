@@ -188,9 +188,9 @@ class _Ahead:
 
     def select(self, draft: Draft, args: list[Value | Pieces]) -> Pieces:
         pieces = [_lifted(arg) for arg in args]
-        most = max([len(arg.exits) for arg in pieces])
-        goes_on = any(arm.link is not None and len(arm.exits) < most for arm in pieces[1:])
-        if goes_on and len(pieces[0].exits) <= self.common:
+        same = [c for c, _ in pieces[1].exits] == [c for c, _ in pieces[2].exits]
+        goes_on = any(arm.link is not None for arm in pieces[1:])
+        if not same and goes_on and len(pieces[0].exits) <= self.common:
             condition, then, other = self.aligned(
                 [replace(arg, exits=arg.exits[: self.common]) for arg in pieces]
             )

@@ -51,6 +51,11 @@ def test_an_iteration_begins_in_every_cycle(body: str) -> None:
     assert minimum_interval(build_dfg(optimize(source), FABRIC), FABRIC).mii == 1
 
 
+def test_branches_that_saturate_or_start_anew() -> None:
+    source = kernel("if (x & 2) m = min(m + x, y); else if (x & 4) m = 3;")
+    assert minimum_interval(build_dfg(optimize(source), FABRIC), FABRIC).mii <= 2  # it was 3
+
+
 def test_what_goes_on_in_two_ways_takes_longer() -> None:
     source = kernel("m += x; if (m > 1000) m -= 1000;")
     reached = minimum_interval(build_dfg(optimize(source), FABRIC), FABRIC).mii
@@ -75,6 +80,7 @@ def saturating(seed: int) -> str:
                 f"if ({condition}) m = {value()}; else m {one('+-')}= {value()};",
                 f"m {one('+-^')}= {value()};",
                 f"if (x & 1) m {one('+-')}= {value()};",
+                f"if (x & 2) m = min(m + x, {value()}); else if (x & 4) m = {value()};",
                 f"m = (unsigned)m + x < {one('57')}u ? {value()} : m + {value()};",
             ]
         )
