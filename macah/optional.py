@@ -50,6 +50,9 @@ OPTIONAL = {
     "join_loops": Optimisation(
         "loops in sequence that run equally often do their work in the same iterations", grows=True
     ),
+    "flat_stages": Optimisation(
+        "nests are flat loops before they are fused with others, so that no stage waits for an inner loop"
+    ),
     "run_ahead": Optimisation("what an inner loop starts with is known before the last one ends", grows=True),
     "tests_first": Optimisation(
         "loops that end as their data say test at the start of an iteration where that saves cycles"

@@ -27,6 +27,7 @@ more, in which `c` is 0: that is cheaper than to evaluate `c` in two places.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 from macah import ir
@@ -79,13 +80,21 @@ class Flattener:
 
     `free` are statements at the start and the end of flat loops that look ahead, `over` says of the last loop
     that was told ahead when it ends that it does: where loops take turns, these may run in all turns. A loop
-    that is to be `left` stays in the flat loop around it.
+    that is to be `left` stays in the flat loop around it. While the loops run, no array but those in `stored`
+    is stored to (the kernel's, if it is None).
     """
 
-    def __init__(self, kernel: ir.Kernel, predicates: Predicates, left: DoWhile | None = None) -> None:
+    def __init__(
+        self,
+        kernel: ir.Kernel,
+        predicates: Predicates,
+        left: DoWhile | None = None,
+        stored: Set[ir.Array] | None = None,
+    ) -> None:
         captured = frozenset(c.what for c in kernel.captured if c.into and isinstance(c.what, Variable))
         invariant = (captured - written(kernel.body)) | predicates.unspecified
-        tests = EarlyTests(Ahead(predicates, invariant, arrays_written(kernel.body)))
+        stored = arrays_written(kernel.body) if stored is None else stored
+        tests = EarlyTests(Ahead(predicates, invariant, stored))
         self.builder = Builder(predicates, captured, invariant, tests.certain)
         self.left = left
         self.early_tests = tests if enabled(kernel, "run_ahead") and not left else None

@@ -20,18 +20,22 @@ no select. A loop in a branch leaves it, as only one of the branches runs:
 
     if (c) S0 else T0;   do { if (c) A else B; } while (c ? a : b);   if (c) S1 else T1;
 
-Nests that run a constant number of times are made flat first (`count_stages`).
+Nests are made flat first: those that run a constant number of times count by themselves (`count_stages`),
+others decide by themselves what is next (`flat_stages`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from backend.dfg import Place
 from macah import ir
 from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.count_stages import Counted, CountStages
 from macah.passes.counters import Starts
+from macah.passes.flat_stages import FlatStages
 from macah.passes.independent import independent
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, near, step_back
 from macah.passes.loop_stages import Stage, Stages, stages_of
@@ -43,7 +47,8 @@ def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Leave at most one loop directly in each body, and none in branches; see the module for an example."""
     predicates = Predicates(kernel)
     counts = CountStages(kernel, predicates) if enabled(kernel, "count_ahead") else None
-    fuser = _Fuser(predicates, counts)
+    nests = FlatStages(kernel, predicates) if enabled(kernel, "flat_stages") else None
+    fuser = _Fuser(predicates, counts, nests)
     body = fuser.body(kernel.body, live_at_end(kernel))
     return replace(kernel, body=(*(counts.state if counts else ()), *body))
 
@@ -58,9 +63,10 @@ class _Parts:
 
 
 class _Fuser:
-    def __init__(self, predicates: Predicates, counts: CountStages | None) -> None:
+    def __init__(self, predicates: Predicates, counts: CountStages | None, nests: FlatStages | None) -> None:
         self.predicates = predicates
         self.counts = counts
+        self.nests = nests
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
@@ -103,6 +109,19 @@ class _Fuser:
             step_back(stmt, live)
         return tuple(reversed(made)), found
 
+    def flat_nests(self, body: Body, after: Live) -> Body:
+        """A body in which nests are flat loops already, but for those with rare branches."""
+        if self.nests is None:
+            return body
+        live, pieces = set(after), list[Body]()
+        for stmt in reversed(body):
+            if isinstance(stmt, DoWhile) and has_loop(stmt.body) and self.nests.is_simple(stmt):
+                pieces.append(self.nests.flat(stmt, near(stmt, live)))
+            else:
+                pieces.append((stmt,))
+            step_back(stmt, live)
+        return tuple([stmt for piece in reversed(pieces) for stmt in piece])
+
     # --- Branches
 
     def branches(self, chosen: Expr, then: Body, orelse: Body, stmt: Stmt) -> Body:
@@ -132,6 +151,7 @@ class _Fuser:
     def sequence(self, body: Body, after: Live) -> Body:
         """A body whose loops have become one."""
         body, found = self.counted(body, after)
+        body = self.flat_nests(body, after)
         kept = near(DoWhile(body, ir.FALSE), self.counts.live) if self.counts else frozenset[Variable]()
         sequence = stages_of(body, after | kept)
         setup, stages = sequence.before, sequence.all
@@ -155,10 +175,10 @@ class _Fuser:
         arms: list[_Arm] = []
         for place, stage in enumerate(stages):
             if place < len(pasts):
-                code, run = self.turn(stage, run, stages[place + 1].loop, pasts[place])
+                code, run = self.turn(sequence, stage, run, pasts[place])
                 code += (Assign(again, ir.TRUE, again.where),)
             else:
-                code = self.iteration(stage.loop, run, again)
+                code = self.iteration(stage, run, again)
             arms.append(_Arm(code, stage))
         return Read(again), self.choice(sequence, arms, pasts)
 
@@ -199,25 +219,30 @@ class _Fuser:
         code, chosen = self.predicates.named(Read(pasts[middle - 1]), "turn", where)
         return (*code, *self.branches(chosen, second, first, arms[middle].stage.loop))
 
-    def turn(self, stage: Stage, run: Expr, following: DoWhile, past: Variable) -> tuple[Body, Expr]:
+    def turn(self, sequence: Stages, stage: Stage, run: Expr, past: Variable) -> tuple[Body, Expr]:
         """One iteration of a loop that is not the last one, and the step to the next one if it is over.
 
         The second result says whether the next one runs then.
         """
         where = stage.loop.where
+        following = sequence.all[stage.number + 1].loop
         more = self.predicates.variable("more", where)
         entry, entered = self.predicates.named(following.guard, "entered", following.where)
-        step = _if(negate(Read(more)), (*stage.then, *entry), (), stage.loop)
+        then = (*stage.then, *entry)
+        # Until the stage is over, nobody needs what the next one starts with.
+        step = _if(negate(Read(more)), then, _unspecified(sequence.renewed(then, stage), where), stage.loop)
         return (
-            *self.iteration(stage.loop, run, more),
+            *self.iteration(stage, run, more),
             *step,
             Assign(past, negate(Read(more)), where),
         ), entered
 
-    def iteration(self, loop: DoWhile, run: Expr, more: Variable) -> Body:
+    def iteration(self, stage: Stage, run: Expr, more: Variable) -> Body:
         """One iteration of a loop if it runs; then `more` says whether there is another one."""
+        loop = stage.loop
         body = (*loop.body, Assign(more, self.predicates.truth(loop.condition), loop.where))
-        return self.branches(run, body, (Assign(more, ir.FALSE, loop.where),), loop)
+        idle = (*_unspecified(stage.local, loop.where), Assign(more, ir.FALSE, loop.where))
+        return self.branches(run, body, idle, loop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +260,11 @@ def _all(pasts: list[Variable], value: Const) -> Body:
 def _forgotten(sequence: Stages, others: list[_Arm], arms: list[_Arm]) -> Body:
     """Unspecified values for what the other arms write and nobody needs in these."""
     dead = sequence.forgotten([arm.stage for arm in others], [arm.stage for arm in arms])
-    return tuple([Assign(v, ir.unspecified(v.bits), arms[0].stage.loop.where) for v in dead])
+    return _unspecified(dead, arms[0].stage.loop.where)
+
+
+def _unspecified(variables: Iterable[Variable], where: Place | None) -> Body:
+    return tuple([Assign(v, ir.unspecified(v.bits), where) for v in variables])
 
 
 def _forgetting(body: Body, other: Body, after: Live) -> Body:

@@ -17,12 +17,16 @@ from macah.walk import is_constant, own_loops, statements, targets, variables_in
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A loop and what follows it, up to the next one; `number`: how many come before it."""
+    """A loop and what follows it, up to the next one; `number`: how many come before it.
+
+    `local` is what the loop assigns and nobody needs after it.
+    """
 
     loop: DoWhile
     then: Body
     number: int
     assigned: tuple[Variable, ...]
+    local: tuple[Variable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,11 @@ class Stages:
         variables = dict.fromkeys(v for stage in others for v in stage.assigned)
         return [v for v in variables if not self.resumes.get(v, 0) & span]
 
+    def renewed(self, body: Body, stage: Stage) -> list[Variable]:
+        """What a body assigns behind a stage that no other iteration of the stage needs."""
+        variables = dict.fromkeys(v for stmt in statements(body) for v in targets(stmt))
+        return [v for v in variables if not self.resumes.get(v, 0) >> stage.number & 1]
+
 
 def stages_of(body: Body, after: Iterable[Variable]) -> Stages:
     """A body with loops, of which `after` is live after it."""
@@ -49,7 +58,8 @@ def stages_of(body: Body, after: Iterable[Variable]) -> Stages:
         if isinstance(stmt, DoWhile):
             number -= 1
             assigned = dict.fromkeys(v for inner in statements(stmt.body) for v in targets(inner))
-            stages.append(Stage(stmt, tuple(reversed(then)), number, tuple(assigned)))
+            local = tuple(v for v in assigned if v not in resumes.live)
+            stages.append(Stage(stmt, tuple(reversed(then)), number, tuple(assigned), local))
             then = []
             resumes.loop(stmt)
         else:

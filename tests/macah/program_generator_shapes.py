@@ -32,6 +32,37 @@ class Shapes(Parts):
             "}",
         ]
 
+    def ragged(self) -> list[str]:
+        """Loops that run as often as the stream says: one fills an array, a nest uses it, one sends it."""
+        n, v, s, i, j, r, k = (self.name(letter) for letter in "nvsijrk")
+        a = self.pick([name for name in self.arrays if name not in self.fixed])
+        extent, limit = self.arrays[a], self.pick((3, 5, 7))
+        ends = self.pick((f"{a}[{r} % {extent}] & 3", n, r, f"({r} + {n}) & 3"))
+        kept = f"{self.pick(self.scalars)} ^= {s};", f"{a}[{r} % {extent}] = {s};"
+        used = self.pick((f"out <! {s};", *kept))
+        nest = [
+            f"for (int {r} = 0; {r} < {n}; {r}++) {{",
+            f"  int {s} = {self.pick((r, '0', n))};",
+            f"  for (int {k} = 0; {k} < ({ends}); {k}++) {s} += {a}[({k} + {r}) % {extent}] * ({k} + 1);",
+            f"  {used}",
+            "}",
+        ]
+        tail = [f"for (int {j} = 0; {j} < {n}; {j}++) {{", f"  out <! {a}[{j} % {extent}];", "}"]
+        body = [
+            f"int {n} = {limit}, {v};",
+            f"{n} <? in;",
+            f"{n} &= {limit};",
+            f"for (int {i} = 0; {i} < {n}; {i}++) {{",
+            f"  {v} = {i};",
+            f"  {v} <? in;",
+            f"  {a}[{i} % {extent}] = {v};",
+            "}",
+            *(nest if self.chance(75) else []),
+            *(self.simple() if self.chance(30) else []),
+            *(tail if self.chance(70) else nest if self.chance(30) else []),
+        ]
+        return ["{", *["  " + line for line in body], "}"]
+
     def planes(self) -> list[str]:
         """Two nests over a table, the second one at times along its columns, or over half of it."""
         name = self.pick(list(self.tables))

@@ -94,6 +94,10 @@ KERNELS = (
           out <! x; } } }""",
     """void f(int a[64], int n, int stream out) {
       kernel { int x = 0; for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) x += a[j]; out <! x; } }""",
+    """void f(int stream in, int stream out, int n) {
+      kernel { int a[64];
+        for (int i = 0; i < n; i++) a[i] <? in;
+        for (int i = 0; i < n; i++) { int s = 0; for (int j = 0; j < i; j++) s += a[j]; out <! s; } } }""",
 )
 
 
@@ -111,6 +115,7 @@ KERNEL_FOR = {
     "find_sites": 12,
     "count_ahead": 1,
     "join_loops": 12,
+    "flat_stages": 20,
     "run_ahead": 16,
     "tests_first": 2,
     "pace_rows": 19,

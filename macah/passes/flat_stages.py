@@ -1,0 +1,61 @@
+"""Makes nests flat before they are fused with what stands before or behind, however often their loops run.
+
+    while (i < n) { B; i = i + 1; }   while (r < n) { while (k < end[r]) { C; k = k + 1; }  r = r + 1; }
+
+Fused level by level, the first loop would wait for the inner one of the second: a nest of both starts an
+iteration of its outer loop where no inner one runs. As flat loops, both decide by themselves what is next.
+
+The nest by itself may store to fewer arrays than the kernel: what an earlier loop has stored in `end` is
+loaded before the iteration in which it is needed (`ahead`). So such a load has no site any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from macah import ir
+from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load
+from macah.passes.convert_ifs import converted
+from macah.passes.flatten_loops import Flattener
+from macah.passes.liveness import Live, live_before
+from macah.passes.predicate import Predicates
+from macah.walk import arrays_written, flat_map, map_expr, map_operands, statements, targets
+
+
+class FlatStages:
+    """Flattens nests of a kernel."""
+
+    def __init__(self, kernel: ir.Kernel, predicates: Predicates) -> None:
+        self.kernel = kernel
+        self.predicates = predicates
+        self.stored = arrays_written(kernel.body)
+        self.rare = {branch.where for branch in kernel.rare}
+
+    def flat(self, loop: DoWhile, after: Live) -> Body:
+        """A nest as some statements and a flat loop; `after` is live after it."""
+        (straight,) = converted((loop,), after, self.predicates)
+        assert isinstance(straight, DoWhile)
+        stored = arrays_written((loop,))
+        flattener = Flattener(self.kernel, self.predicates, stored=stored)
+        before, nest = flattener.early((), straight)
+        if before:
+            elsewhere = self.stored - stored
+            before = _without_sites(before, elsewhere)
+            nest = replace(nest, body=_without_sites(nest.body, elsewhere))
+        flat = flattener.flatten(nest, after, frozenset(), {})
+        body = (*before, *flat.state, flat.loop)
+        # Of what an iteration leaves to the next one nothing is known at first, and nothing needed.
+        left = live_before(body, after) - live_before((loop,), after)
+        news = [v for v in dict.fromkeys(v for s in statements(body) for v in targets(s)) if v in left]
+        return (*(Assign(v, ir.unspecified(v.bits), loop.where) for v in news), *body)
+
+    def is_simple(self, loop: DoWhile) -> bool:
+        """True if there is no branch in it that may take turns of its own."""
+        return not any(isinstance(stmt, If) and stmt.where in self.rare for stmt in statements((loop,)))
+
+
+def _without_sites(body: Body, arrays: set[Array]) -> Body:
+    def change(expr: Expr) -> Expr:
+        return replace(expr, site=None) if isinstance(expr, Load) and expr.array in arrays else expr
+
+    return flat_map(body, lambda stmt: (map_operands(stmt, lambda expr: map_expr(expr, change)),))
