@@ -48,7 +48,8 @@ static void show_stream(FILE *out, const macah_stream *s, int full) {
   const struct macah_place *created = &s->about->created;
   unsigned long long held = macah_held(s);
   if (full)
-    fprintf(out, ", which is full (%llu of %llu)", held, (unsigned long long)s->depth);
+    fprintf(out, ", which is full (%llu of %llu)%s", held, (unsigned long long)s->depth,
+            macah_load(&s->closed) ? " and closed" : "");
   else
     fprintf(out, ", which is empty (%llu of %llu) and open", held, (unsigned long long)s->depth);
   fprintf(out, "\n    created at %s:%d\n", created->file, created->line);

@@ -107,6 +107,16 @@ def test_a_deadlock_is_found_and_told(source: Path, overlap: tuple[str, ...]) ->
     assert f"to send to 's' at {source}:6, which is full (2 of 2)" in done.stderr
 
 
+def test_a_stream_that_nobody_will_empty_is_said_to_be_closed(source: Path) -> None:
+    source.write_text(
+        "int main(void) {\n  int stream s = pstream_create(int, 1);\n  s <! 1;\n  pstream_close(s);\n"
+        "  kernel { s <! 2; }\n}\n"
+    )
+    done = macahc("run", "-w", "--mode", "dataflow", source)
+    assert done.returncode == -6
+    assert f"to send to 's' at {source}:5, which is full (1 of 1) and closed" in done.stderr
+
+
 def test_modes_are_compared(source: Path) -> None:
     source.write_text(MANY)
     done = macahc("diff-modes", "--modes", "dataflow,mapped", source)
