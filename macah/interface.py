@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import Any
 
 from backend.dfg import DFG
@@ -29,6 +29,7 @@ FORMAT = "macah-design 1"
 
 _UNIT = re.compile(r"\(\(struct __attribute__\(.*\{ __UINT(\d+)_TYPE__ word; \} \*\)&(.*)\)\[(.*)\]\.word")
 """What `lower_host_names.unit_source` makes."""
+_INDEX = re.compile(r"\{(\d+)\}")
 _STEP = re.compile(r"\[([^\[\]]*)\]|\.(\w+)")
 
 Table = dict[str, Any]
@@ -101,20 +102,23 @@ class _Variables:
         """Which part of which variable a captured scalar or array is; None if it is of none."""
         if not isinstance(capture, ir.Capture):
             return None
-        extent, rank = capture.extent, len(_shape(capture))
+        extent, shape = capture.extent, _shape(capture)
         if extent is None:  # a pointer, as a number
-            place = _Place((0,) * (rank + 1), INT)
+            place = _Place((0,) * (len(shape) + 1), INT)
             variable = self._number(capture.source, capture.what.name, INT)
         else:
-            place = _place(capture.source, extent.owner, extent.type, rank)
+            place = _place(_at_first(capture), extent.owner, extent.type, len(shape))
             variable = self._number(extent.owner, extent.name, extent.type)
-        shape = {"variable": variable, "shape": list(_shape(capture)), "strides": place.at[1:]}
+        table: Table = {"variable": variable, "shape": list(shape), "strides": place.at[1:]}
+        if extent is not None and _is_listed(capture):
+            found = (_place(source, extent.owner, extent.type, 0).at[0] for source in _sources(capture))
+            table["places"] = [at - place.at[0] for at in found]
         width = place.width
         if capture.half is not None:
             width = 32 if capture.half == 0 else width - 32
         start = 8 * place.at[0] + place.bit + 32 * (capture.half or 0)
         signed = isinstance(place.type, Integer) and place.type.signed and capture.half != 0
-        return {**shape, "offset": start // 8, "bit": start % 8, "width": width, "signed": signed}
+        return {**table, "offset": start // 8, "bit": start % 8, "width": width, "signed": signed}
 
     def _number(self, owner: str, name: str, ctype: CType) -> int:
         """The number of a variable. Two of one name, as static ones may be, are told apart by a number."""
@@ -145,6 +149,25 @@ class _Place:
 
 def _shape(capture: ir.Capture) -> tuple[int, ...]:
     return capture.what.shape if isinstance(capture.what, ir.Array) else ()
+
+
+def _is_listed(capture: ir.Capture) -> bool:
+    """Whether words are not at equal distances, as in banks of several blocks of an array."""
+    return "/" in capture.source
+
+
+def _sources(capture: ir.Capture) -> Iterator[str]:
+    """The lvalue of each element of a captured array."""
+    for index in product(*map(range, _shape(capture))):
+        source = capture.source
+        for dimension, number in enumerate(index):
+            source = source.replace(f"{{{dimension}}}", str(number))
+        yield source
+
+
+def _at_first(capture: ir.Capture) -> str:
+    """The lvalue of any element, or of the first one if there are no strides."""
+    return next(_sources(capture)) if _is_listed(capture) else capture.source
 
 
 def _place(source: str, owner: str, ctype: CType, rank: int) -> _Place:
@@ -181,7 +204,7 @@ def _element(place: _Place, index: Linear) -> _Place:
 
 def _linear(text: str, rank: int) -> Linear:
     """The value of an index, in which `{0}`, `{1}`, … stand for indices of the array."""
-    return _value(ast.parse(re.sub(r"\{(\d+)\}", r"i\1", text), mode="eval").body, rank)
+    return _value(ast.parse(_INDEX.sub(r"i\1", text), mode="eval").body, rank)
 
 
 def _value(node: ast.expr, rank: int) -> Linear:
@@ -198,6 +221,9 @@ def _value(node: ast.expr, rank: int) -> Linear:
                 a, b = b, a
             assert not any(a[1:]), ast.unparse(node)
             return _times(a[0], b)
+        case ast.BinOp(left, ast.Div() | ast.Mod() as op, right):  # of constants
+            (over,), (under,) = _value(left, 0), _value(right, 0)
+            return (over // under if isinstance(op, ast.Div) else over % under,) + (0,) * rank
     raise AssertionError(ast.unparse(node))
 
 

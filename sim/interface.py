@@ -40,7 +40,10 @@ class StreamEnd:
 
 @dataclass(frozen=True)
 class Part:
-    """Where words are in a variable: for each index, row by row, `width` bits from a byte and bit on."""
+    """Where words are in a variable: for each index, row by row, `width` bits from a byte and bit on.
+
+    Bytes are `strides` apart from `offset` on, or `listed` one by one.
+    """
 
     variable: int
     offset: int
@@ -49,15 +52,20 @@ class Part:
     signed: bool
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    listed: tuple[int, ...] | None = None
 
     def places(self) -> Iterator[int]:
         """The byte of each word."""
+        if self.listed is not None:
+            yield from (self.offset + place for place in self.listed)
+            return
         for index in product(*map(range, self.shape)):
             yield self.offset + sum(k * stride for k, stride in zip(index, self.strides, strict=True))
 
     def words(self, data: bytearray) -> array[int]:
         """The words, extended to 32 bits."""
-        if not self.bit and self.width == 32 and self.shape[1:] == () and self.strides in ((), (4,)):
+        in_a_row = self.listed is None and self.shape[1:] == () and self.strides in ((), (4,))
+        if not self.bit and self.width == 32 and in_a_row:
             count = self.shape[0] if self.shape else 1
             return array("I", bytes(data[self.offset : self.offset + 4 * count]))
         found = (get_bits(data, place, self.bit, self.width) for place in self.places())
@@ -175,4 +183,5 @@ def _part(table: Mapping[str, Any] | None) -> Part | None:
         return None
     shape, strides = tuple(table["shape"]), tuple(table["strides"])
     place = (table["variable"], table["offset"], table["bit"], table["width"])
-    return Part(*place, table["signed"], shape, strides)
+    listed = tuple(table["places"]) if "places" in table else None
+    return Part(*place, table["signed"], shape, strides, listed)

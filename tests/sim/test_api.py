@@ -390,3 +390,20 @@ def test_numpy_arrays(echo: Kernel) -> None:
         echo.run({"in": numpy.array([1 << 32]), "n": 1})
     with pytest.raises(TypeError, match="made of integers, not of float64"):
         echo.run({"in": numpy.array([1.0]), "n": 1})
+
+
+def test_arrays_in_banks_of_several_blocks() -> None:
+    text = """int pairs(int a[24]) {
+      kernel {
+        for (int k = 0; k < 24; k += 8)
+          for (int j = 0; j < 4; j++) { int t = a[k+j]; a[k+j] += a[k+j+4]; a[k+j+4] = t - 3; }
+      }
+      return 0;
+    }
+    """
+    values = [number * 5 % 17 for number in range(24)]
+    with compile_kernel(text=text, options=["--unroll", "none"]) as kernel:
+        found = kernel.run({"a": values})["a"]
+    pairs = [(k + j, k + j + 4) for k in range(0, 24, 8) for j in range(4)]
+    for low, high in pairs:
+        assert (found[low], found[high]) == (values[low] + values[high], values[low] - 3)
