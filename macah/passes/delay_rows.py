@@ -116,8 +116,9 @@ class _Delayer:
         own = Renaming(
             {v: self.predicates.like(v) for v in dict.fromkeys(v for s in before for v in targets(s))}
         )
-        found, read_first = _Early(), live_before(before, ())
-        found.code += [Assign(copy, Read(v)) for v, copy in own.variables.items() if v in read_first]
+        # A receive that does not take place leaves its variables as they are.
+        found, kept = _Early(), live_before(before, needed)
+        found.code += [Assign(copy, Read(v)) for v, copy in own.variables.items() if v in kept]
         found.code += self.guarded(own.body(before), start, frozenset())
         for variable, copy in own.variables.items():
             if variable in needed or variable is entered:
