@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ os.environ["MACAH_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "m
 os.environ["MACAH_TIME"] = "lockstep"
 # Tests run beside each other already.
 os.environ["MACAH_JOBS"] = "1"
+# Where bytecode is not to be kept, each of the thousands of starts of `python -m macah` would make it anew,
+# which takes as long as the rest of a start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(tryfirst=True)
