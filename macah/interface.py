@@ -153,7 +153,7 @@ def _shape(capture: ir.Capture) -> tuple[int, ...]:
 
 def _is_listed(capture: ir.Capture) -> bool:
     """Whether words are not at equal distances, as in banks of several blocks of an array."""
-    return "/" in capture.source
+    return "/" in capture.source.removeprefix(capture.extent.owner if capture.extent else "")
 
 
 def _sources(capture: ir.Capture) -> Iterator[str]:

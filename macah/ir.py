@@ -352,6 +352,7 @@ class Kernel:
     `room`: the memories over which arrays may be spread. `rare`: decisions about branches with EXPECT.
     `tests_first`: the places of `while` loops that spend an iteration on finding that they are over. `row`:
     so many iterations inner loops make at least, some for nothing, so that it is known ahead when they end.
+    `delay`: so many iterations pass between the start of a row of a nest and its first one (`delay_rows`).
     """
 
     name: str

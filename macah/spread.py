@@ -42,7 +42,7 @@ MOST_NODES = 240
 
 UNKNOWN_TRIPS = 64
 
-DELAYS = (8, 1, 2, 3, 4, 6)
+DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
 
 ROWS = (2, 3, 4)
@@ -140,13 +140,16 @@ def _delayed(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choi
     trips = min(_rows(loops, dict(best.kernel.unroll), False), default=0)
     found, cost = best, best.interval * trips
     for tests in dict.fromkeys((best.kernel.tests_first, ())):
-        least = 0
+        base = replace(best.kernel, tests_first=tests, row=0)
+        if best.bounds.resource * (trips + DELAYS[0]) >= cost:
+            break
+        longest = _choice(replace(base, delay=DELAYS[-1]), loops, fabric)
         for delay in DELAYS:
-            # The longest delay comes first, as an interval that it does not make shorter stays as it is.
-            if max(least, best.bounds.resource) * (trips + min(delay, *DELAYS)) >= cost:
+            # An interval that the longest delay does not make shorter, none does.
+            if longest.bounds.mii * (trips + delay) >= cost:
                 break
-            tried = _choice(replace(best.kernel, tests_first=tests, row=0, delay=delay), loops, fabric)
-            least = least or tried.bounds.mii
+            last = delay == DELAYS[-1]
+            tried = longest if last else _choice(replace(base, delay=delay), loops, fabric)
             now = tried.interval * (trips + delay)
             if now < cost and len(tried.dfg.nodes) <= MOST_NODES:
                 found, cost = tried, now

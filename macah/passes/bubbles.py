@@ -37,6 +37,7 @@ from backend.dfg import Place
 from macah import ir
 from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
 from macah.passes.liveness import live_at_end, live_in_loop
+from macah.passes.past import past
 from macah.passes.predicate import negate
 from macah.walk import (
     arrays_written,
@@ -203,8 +204,8 @@ class _Bubbler:
         waits, over = Variable("waits", where=stmt.where), Variable("over", where=stmt.where)
         before = self.past(waits, stmt.count)
         all_: Expr = ir.TRUE
-        for past in before:
-            all_ = both(all_, Read(past))
+        for turn in before:
+            all_ = both(all_, Read(turn))
         self.out.append(Assign(over, all_, stmt.where))
         self.out.append(Assign(waits, both(asked, negate(Read(over))), stmt.where))
         after = self.named(both(self.passed[-1], negate(Read(waits))))
@@ -212,13 +213,12 @@ class _Bubbler:
         self.gates.append(_Gate(open_, after, over))
         self.passed.append(after)
 
-    def past(self, variable: Variable, count: int) -> list[Variable]:
+    def past(self, variable: Variable, count: int) -> tuple[Variable, ...]:
         """What a variable was one, two, … turns ago; 0 before the loop."""
-        past = [Variable(variable.name, variable.bits, variable.where) for _ in range(count)]
-        self.start += [Assign(copy, Const(0, copy.bits)) for copy in past]
-        newer = [variable, *past]
-        self.shifts += [Assign(old, Read(new)) for old, new in reversed(list(zip(past, newer, strict=False)))]
-        return past
+        before = past(variable, count)
+        self.start += before.start
+        self.shifts += before.steps
+        return before.values
 
     def late(self, stmt: ir.Late) -> None:
         """The value of some turns ago, in the turn in which that is the iteration's first."""

@@ -24,22 +24,24 @@ iterations more. More loops around the inner one are made one before. `Kernel.de
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from macah import ir
-from macah.ir import Assign, Body, Const, DoWhile, Read, Stmt, Variable
+from macah.ir import Assign, Body, DoWhile, Read, Stmt, Variable
 from macah.passes.ahead import Parts, parts_of
 from macah.passes.flatten_loops import Flattener
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
 from macah.passes.merge import guarded
-from macah.passes.nest import unwrapped
+from macah.passes.nest import unwrapped, with_loop
+from macah.passes.past import Past, past
 from macah.passes.predicate import Predicates, either, negate, select
 from macah.walk import Renaming, both, read, targets, written
 
 
 def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
     """The same kernel with its nest flattened, if it says so; see the module for an example."""
-    return replace(kernel, body=_Delayer(kernel).body()) if kernel.delay else kernel
+    if not kernel.delay:
+        return kernel
+    return replace(kernel, body=with_loop(kernel.body, live_at_end(kernel), _Delayer(kernel).loop))
 
 
 class _Delayer:
@@ -47,17 +49,8 @@ class _Delayer:
         self.kernel = kernel
         self.predicates = Predicates(kernel)
 
-    def body(self) -> Body:
-        """The kernel's body, in which one loop is left if there is a nest."""
-        body = unwrapped(self.kernel.body)
-        for place, stmt in enumerate(body):
-            if isinstance(stmt, DoWhile):
-                after = live_before(body[place + 1 :], live_at_end(self.kernel))
-                return (*body[:place], *self.loop(stmt, after), *body[place + 1 :])
-        return body
-
-    def loop(self, loop: DoWhile, after: Live) -> Body:
-        """What a loop becomes: some statements and a loop."""
+    def loop(self, loop: DoWhile, after: Live, _: Body) -> Body | None:
+        """What a loop becomes: some statements and a loop; None if there is none in it."""
         loop = replace(loop, body=unwrapped(loop.body))
         innermost, depth = loop, 0
         while parts := parts_of(unwrapped(innermost.body)):
@@ -67,7 +60,7 @@ class _Delayer:
             flat = Flattener(self.kernel, self.predicates, innermost).flatten(loop, after, frozenset(), {})
             state, loop = flat.state, flat.loop
         parts = parts_of(loop.body)
-        return (*state, *(self.delayed(loop, self.with_own_invariants(parts), after) if parts else (loop,)))
+        return (*state, *self.delayed(loop, self.with_own_invariants(parts), after)) if parts else None
 
     def with_own_invariants(self, parts: Parts) -> Parts:
         """The same, where what ends a row changes nothing that the inner loop reads and does not write."""
@@ -87,26 +80,26 @@ class _Delayer:
             self.predicates.variable(n, where) for n in names
         )
         started = self.turns_ago(start)
+        starts = started.values[-1]
         goes_on = Assign(more, self.predicates.truth(loop.condition), where)
         ends = live_at_body_end(loop, after)
         finish = live_before((*parts.after, goes_on), ends)
         resumes = live_in_loop(inner, finish)
-        early = self.early(parts, start, started[-1], resumes | finish)
+        early = self.early(parts, start, starts, resumes | finish)
         body = (*inner.body, Assign(inner_more, self.predicates.truth(inner.condition), inner.where))
         code: Body = (
             *early.code,
-            Assign(active, either(Read(again), Read(started[-1])), where),
-            Assign(run, either(Read(again), both(Read(started[-1]), Read(early.entered))), where),
+            Assign(active, either(Read(again), Read(starts)), where),
+            Assign(run, either(Read(again), both(Read(starts), Read(early.entered))), where),
             *self.guarded(body, run, finish | ends),
             Assign(again, both(Read(run), Read(inner_more)), where),
             Assign(left, both(Read(active), negate(Read(again))), where),
             *self.guarded((*parts.after, goes_on), left, resumes | ends),
             *early.steps,
-            *_steps(start, started),
+            *started.steps,
             Assign(start, Read(left), where),
         )
-        state = [Assign(start, ir.TRUE, where), Assign(again, ir.FALSE, where)]
-        state += [Assign(v, Const(0, v.bits), where) for v in (*started, *early.past)]
+        state = (Assign(start, ir.TRUE, where), Assign(again, ir.FALSE, where), *started.start, *early.state)
         return (*state, replace(loop, body=code, condition=either(negate(Read(left)), Read(more))))
 
     def early(self, parts: Parts, start: Variable, starts: Variable, needed: Live) -> _Early:
@@ -122,19 +115,19 @@ class _Delayer:
         found.code += self.guarded(own.body(before), start, frozenset())
         for variable, copy in own.variables.items():
             if variable in needed or variable is entered:
-                past = self.turns_ago(copy)
-                found.past += past
-                found.steps += _steps(copy, past)
+                before_it = self.turns_ago(copy)
+                found.state += before_it.start
+                found.steps += before_it.steps
                 if variable is entered:
-                    found.entered = past[-1]
+                    found.entered = before_it.values[-1]
                 else:
-                    taken = select(Read(starts), Read(past[-1]), Read(variable))
+                    taken = select(Read(starts), Read(before_it.values[-1]), Read(variable))
                     found.code.append(Assign(variable, taken, where))
         return found
 
-    def turns_ago(self, variable: Variable) -> list[Variable]:
-        """What holds the values of one, two, … iterations ago, up to the delay."""
-        return [self.predicates.like(variable) for _ in range(self.kernel.delay)]
+    def turns_ago(self, variable: Variable) -> Past:
+        """The values of one, two, … iterations ago, up to the delay."""
+        return past(variable, self.kernel.delay, self.predicates.like)
 
     def guarded(self, body: Body, predicate: Variable, keep: Live) -> Body:
         return guarded(body, Read(predicate), keep, self.predicates)
@@ -142,17 +135,12 @@ class _Delayer:
 
 @dataclass(slots=True)
 class _Early:
-    """The code before an inner loop: its values of some iterations ago are in `past`, after `steps`.
+    """The code before an inner loop, the state that it needs, and the `steps` at the end of an iteration.
 
     `entered` says of the row that starts whether the inner loop runs.
     """
 
     code: list[Stmt] = field(default_factory=list)
-    past: list[Variable] = field(default_factory=list)
+    state: list[Stmt] = field(default_factory=list)
     steps: list[Stmt] = field(default_factory=list)
     entered: Variable = field(init=False)
-
-
-def _steps(new: Variable, past: list[Variable]) -> list[Stmt]:
-    """Each takes the value of the one before it."""
-    return [Assign(old, Read(before)) for before, old in reversed(list(pairwise((new, *past))))]

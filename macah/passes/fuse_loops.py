@@ -275,8 +275,7 @@ def _forgetting(body: Body, other: Body, after: Live) -> Body:
     rest = body[len(parts.before) :]
     needed = live_before(rest, after) | written(parts.before)
     dead = dict.fromkeys(v for s in statements(others.before) for v in targets(s) if v not in needed)
-    where = others.loop.where
-    return (*parts.before, *(Assign(v, ir.unspecified(v.bits), where) for v in dead), *rest)
+    return (*parts.before, *_unspecified(dead, others.loop.where), *rest)
 
 
 def _starts(body: Body) -> list[Starts]:

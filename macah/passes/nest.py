@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 
 from macah import ir
 from macah.ir import Assign, Body, DoWhile, Expr, Read, Stmt, Variable
-from macah.passes.liveness import Live, live_in_loop
+from macah.passes.liveness import Live, live_before, live_in_loop
 from macah.passes.merge import guarded
 from macah.passes.predicate import Predicates, either, negate, select
 from macah.walk import Renaming, both, is_constant, loads_in, statements, targets, variables_in, written
@@ -206,6 +206,16 @@ def _renamed(nest: Nest, names: dict[Variable, Variable]) -> Nest:
         finish=frozenset(names.get(v, v) for v in nest.finish),
         entered=renaming.expr(nest.entered),
     )
+
+
+def with_loop(body: Body, after: Live, change: Callable[[DoWhile, Live, Body], Body | None]) -> Body:
+    """A body with what its first loop is changed into, given what is live after it and stands before it."""
+    body = unwrapped(body)
+    for place, stmt in enumerate(body):
+        if isinstance(stmt, DoWhile):
+            made = change(stmt, live_before(body[place + 1 :], after), body[:place])
+            return body if made is None else (*body[:place], *made, *body[place + 1 :])
+    return body
 
 
 def unwrapped(body: Body) -> Body:

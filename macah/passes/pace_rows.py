@@ -36,7 +36,7 @@ from macah.passes.counters import Starts, Sum, find_counter, split_sum
 from macah.passes.flatten_loops import Flattener
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
 from macah.passes.merge import guarded
-from macah.passes.nest import unwrapped
+from macah.passes.nest import unwrapped, with_loop
 from macah.passes.predicate import Predicates, either, negate
 from macah.passes.row_code import Counted, Rows, paced
 from macah.passes.row_trips import Around, comes_to_an_end, find_steps, step_of, trips
@@ -51,7 +51,8 @@ def pace_rows(kernel: ir.Kernel) -> ir.Kernel:
     predicates = Predicates(kernel)
     invariant = (captured - written(kernel.body)) | predicates.unspecified
     ahead = Ahead(predicates, invariant, arrays_written(kernel.body))
-    return replace(kernel, body=_Pacer(kernel, ahead).body(kernel.body, live_at_end(kernel)))
+    pacer = _Pacer(kernel, ahead)
+    return replace(kernel, body=with_loop(kernel.body, live_at_end(kernel), pacer.loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +81,9 @@ class _Pacer:
         self.predicates = ahead.predicates
         self.length = kernel.row
 
-    def body(self, body: Body, after: Live) -> Body:
-        """A kernel's body after which some variables are live."""
-        body = unwrapped(body)
-        for place, stmt in enumerate(body):
-            if isinstance(stmt, DoWhile):
-                live = live_before(body[place + 1 :], after)
-                made = self.loop(stmt, live, constants(body[:place]))
-                return body if made is None else (*body[:place], *made, *body[place + 1 :])
-        return body
-
-    def loop(self, loop: DoWhile, after: Live, starts: Starts) -> Body | None:
+    def loop(self, loop: DoWhile, after: Live, before: Body) -> Body | None:
         """What a loop becomes: some statements and a loop; None if it stays as it is."""
+        starts = constants(before)
         around = list(_around(loop, starts))
         if not around:
             return None

@@ -15,6 +15,7 @@ from functools import cached_property
 from arch.ops import COMPARISONS
 from backend.dfg import Place
 from macah import ir
+from macah.fold import LOGICAL
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.passes.code import Code, Node
 from macah.walk import (
@@ -38,7 +39,6 @@ Values = dict[Variable, Expr]
 _INVERSE = {"eq": "ne", "ne": "eq"}
 _SWAPPED_INVERSE = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 _LOGIC = frozenset({"and", "or", "xor"})
-_GIVE_PREDICATES = COMPARISONS | _LOGIC | {"select"}
 
 
 def negate(predicate: Expr) -> Expr:
@@ -159,7 +159,7 @@ def _booleans(kernel: ir.Kernel) -> set[Variable]:
     other = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
     for stmt in statements(kernel.body):
         match stmt:
-            case Assign(variable, Apply(op)) if op not in _GIVE_PREDICATES:
+            case Assign(variable, Apply(op)) if op not in LOGICAL:
                 other.add(variable)
             case Assign(variable, value):
                 values.setdefault(variable, []).append(value)
