@@ -135,9 +135,10 @@ def _cxx_flags(wave: Wave | None, tools: _Tools) -> list[str]:
     traces = (("", wave), ("_VCD", wave and not wave.is_fst), ("_FST", wave and wave.is_fst))
     defines = [f"-DVM_TRACE{form}={int(bool(on))}" for form, on in traces]
     include = [f"-I{tools.include}", f"-I{tools.include / 'vltstd'}", f"-I{RUNTIME}"]
+    optimised = any(word.startswith("-O") for word in tools.cxx)
     return [
         "-std=gnu++17",
-        "-O2",
+        *([] if optimised else ["-O2"]),
         "-faligned-new",
         "-DVM_COVERAGE=0",
         "-DVM_SC=0",

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,15 +23,20 @@ sys.dont_write_bytecode = False
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before slow tests are left out: cases after as many as `quick` says are slow ones."""
-    seen: Counter[object] = Counter()
+    """Before tests are left out: cases after as many as `quick` says are slow, most of a sweep whole."""
+    tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        quick = item.get_closest_marker("quick")
+        tests.setdefault(item.nodeid.split("[")[0], []).append(item)
+    for cases in tests.values():
+        quick, sweep = (cases[0].get_closest_marker(name) for name in ("quick", "sweep"))
         if quick is not None:
-            test = item.nodeid.split("[")[0]
-            seen[test] += 1
-            if seen[test] > quick.args[0]:
+            for item in cases[quick.args[0] :]:
                 item.add_marker("slow")
+        if sweep is not None:
+            slow = [item for item in cases if item.get_closest_marker("slow")]
+            taken = {k * len(slow) // sweep.args[0] for k in range(sweep.args[0])}
+            for item in (item for k, item in enumerate(slow) if k not in taken):
+                item.add_marker("whole")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -53,6 +53,7 @@ def test_an_example_prints_the_same_as_dataflow(name: str, overlap: tuple[str, .
     assert files == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CASES)

@@ -163,6 +163,7 @@ VARIED = [
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("family", ["mesh", "grid"])
 @pytest.mark.parametrize("dfg", VARIED, ids=lambda dfg: dfg.name)
 def test_no_larger_array_of_many_maps_worse(dfg: DFG, family: str) -> None:
@@ -172,6 +173,7 @@ def test_no_larger_array_of_many_maps_worse(dfg: DFG, family: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("size", ["3x3", "3x4"])
 @pytest.mark.parametrize("dfg", VARIED, ids=lambda dfg: dfg.name)
 def test_no_more_registers_of_many_map_worse(dfg: DFG, size: str, tmp_path: Path) -> None:

@@ -30,11 +30,13 @@ def test_changed_programs_are_compiled_or_refused(part: int, programs: list[str]
         assert problem is None, f"{signature(problem)}: {problem}\n{text}"
 
 
-@pytest.mark.slow
-def test_two_minutes_of_fuzzing_are_clean(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(20, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.whole)]
+)
+def test_so_many_seconds_of_fuzzing_are_clean(seconds: int, tmp_path: Path) -> None:
     folders = ["--corpus", tmp_path / "corpus", "--failures", tmp_path / "failures"]
     done = subprocess.run(
-        [ROOT / "tools" / "fuzz", "120", *folders], capture_output=True, text=True, timeout=600
+        [ROOT / "tools" / "fuzz", str(seconds), *folders], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1].startswith("clean: ")

@@ -86,6 +86,7 @@ class Input:
 
 
 @pytest.mark.quick(20)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_kernel_does_the_same_whenever_elements_come(seed: int) -> None:
     kernel, given = with_receives(seed), Input(seed)
@@ -107,6 +108,7 @@ def test_a_kernel_does_the_same_whenever_elements_come(seed: int) -> None:
 
 
 @pytest.mark.quick(20)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("seed", range(60))
 def test_an_element_may_depend_on_all_that_was_sent_before(
     seed: int, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +174,7 @@ def test_kernels_in_lock_step_are_found() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("depth", [1, 2, 7])
 def test_programs_in_lock_step_run_mapped(depth: int) -> None:
     command = [sys.executable, "-m", "macah", "run", "-w", f"-DDEPTH={depth}", str(LOCK_STEP), "--mode"]

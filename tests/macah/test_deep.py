@@ -35,10 +35,10 @@ def test_a_switch_of_thousands_of_cases_is_lowered() -> None:
 
 @pytest.mark.slow
 def test_a_switch_of_thousands_of_cases_becomes_a_graph() -> None:
-    program = parse_program(switch(8000), NAME)
+    program = parse_program(switch(3000), NAME)
     kernel = lower(program, program.kernels[0])
     with deep_recursion():
-        assert len(build_dfg(optimize(kernel)).nodes) > 8000
+        assert len(build_dfg(optimize(kernel)).nodes) > 3000
 
 
 def test_what_is_too_deep_is_an_error_at_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

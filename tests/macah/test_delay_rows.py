@@ -84,6 +84,7 @@ def test_random_nests() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("seed", range(3000, 4000, 100))
 def test_more_random_nests(seed: int) -> None:
     assert sum(_check(each) for each in range(seed, seed + 100)) > 50

@@ -183,8 +183,10 @@ def test_a_random_kernel_means_what_gcc_makes_of_it(seed: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_many_random_kernels_mean_what_gcc_makes_of_them(tmp_path: Path) -> None:
-    for seed in range(1000, 1500):
+@pytest.mark.sweep(1)
+@pytest.mark.parametrize("first", range(1000, 1500, 100))
+def test_many_random_kernels_mean_what_gcc_makes_of_them(first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + 100):
         text, values = program_text(seed)
         expected = results_of_gcc(text, list(values), tmp_path)
         assert results_of_ir(text, values, tmp_path) == expected, text

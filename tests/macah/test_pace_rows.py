@@ -130,6 +130,7 @@ def test_random_nests() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("seed", range(100, 2100, 100))
 def test_more_random_nests(seed: int) -> None:
     assert sum(check(each) for each in range(seed, seed + 100)) > 10

@@ -57,12 +57,12 @@ CROWDED = ("algorithms", "arrays", "control", "nonblocking", "ordered_streams", 
 
 
 def mapped() -> list[object]:
-    """All programs on both arrays, by turns slow on one of them; where the search takes seconds, on both."""
+    """All programs on both arrays, by turns; the one is slow where the search takes seconds."""
     found = []
     for k, program in enumerate(PROGRAMS):
         for small, arch in enumerate(("grid8x8", "grid4x4")):
-            slow = program.stem in CROWDED or k % 2 == small
-            marks = [pytest.mark.slow] * slow
+            slow = pytest.mark.slow if program.stem in CROWDED else ()
+            marks = pytest.mark.whole if k % 2 == small else slow
             found.append(pytest.param(program, arch, marks=marks, id=f"{program.stem}-{arch}"))
     return found
 

@@ -28,6 +28,7 @@ def test_modes_agree(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("seed", range(5000, 5030))
 def test_more_modes_agree(seed: int, tmp_path: Path) -> None:
     agrees(seed, tmp_path)

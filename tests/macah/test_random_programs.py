@@ -42,6 +42,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.quick(20)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_all_stages_agree(seed: int, directory: Path) -> None:
     assert fails(program(seed), directory) is None
@@ -96,18 +97,21 @@ def test_nests_agree(seed: int, directory: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize("seed", range(10_000, 10_060))
 def test_more_nests_agree(seed: int, directory: Path) -> None:
     assert fails(nests(seed), directory) is None
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(40)
 @pytest.mark.parametrize("seed", range(10_000, 10_200))
 def test_more_programs_agree(seed: int, directory: Path) -> None:
     assert fails(program(seed), directory) is None
 
 
 @pytest.mark.slow
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_mapped_design_agrees(seed: int, directory: Path) -> None:
     text = program(seed, wide=False, size=5, hardware=True)

@@ -47,6 +47,7 @@ def with_rare_branches(seed: int) -> ir.Kernel:
 
 
 @pytest.mark.quick(15)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_kernel_does_the_same_in_turns(seed: int) -> None:
     bubbles = seed % 2 == 1

@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from compiled_once import CompiledOnce
 
+LONG = 600
+"""Seconds that nothing takes, however slow and busy the machine is."""
 PROGRAMS = sorted((Path(__file__).parent.parent / "cases" / "programs").glob("*.macah"))
 QUICK = ("packets",)
 IN_TURNS = """
@@ -69,25 +72,31 @@ Run = tuple[int, str, list[list[str]], dict[str, str]]
 """Status, output, the table of statistics, and what went through each stream."""
 
 
-def run(directory: Path, netlist: str, program: Path, *words: str) -> Run:
+def run(directory: Path, netlist: str, made: CompiledOnce, *words: str) -> Run:
     """Runs a program in lock step."""
-    traces = directory / netlist
+    traces, program = directory / netlist, directory / "p"
     traces.mkdir()
-    command = [sys.executable, "-m", "macah", "run", "-w", "--netlist", netlist, "--time", "lockstep", *words]
+    made.build(program, "--netlist", netlist, *words)
     done = subprocess.run(
-        [*command, str(program)],
+        [program],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LONG,
         env={**os.environ, "MACAH_STATS": "1", "MACAH_TRACE": str(traces)},
     )
     table = [line.split() for line in done.stderr.splitlines()]
     return done.returncode, done.stdout, table, {p.name: p.read_text() for p in sorted(traces.iterdir())}
 
 
-def agree(directory: Path, program: Path, *words: str) -> list[list[str]]:
+def runs(directory: Path, program: Path, arch: str, *words: str) -> tuple[Run, Run]:
+    """Runs the two netlists of a program."""
+    made = CompiledOnce(program, "--time=lockstep", "--arch", arch)
+    return run(directory, "specialised", made, *words), run(directory, "generic", made, *words)
+
+
+def agree(directory: Path, program: Path, arch: str, *words: str) -> list[list[str]]:
     """Holds a program's two netlists against each other, cycle for cycle; the generic one's statistics."""
-    wanted, got = (run(directory, netlist, program, *words) for netlist in ("specialised", "generic"))
+    wanted, got = runs(directory, program, arch, *words)
     assert wanted[0] == 0, wanted
     assert got[:2] == wanted[:2]
     assert [row[:4] for row in got[2]] == wanted[2]
@@ -95,12 +104,13 @@ def agree(directory: Path, program: Path, *words: str) -> list[list[str]]:
     return got[2]
 
 
+@pytest.mark.sweep(12)
 @pytest.mark.parametrize(
     "program",
     [pytest.param(p, marks=() if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in PROGRAMS],
 )
 def test_a_program_takes_the_same_cycles_and_sends_the_same(program: Path, tmp_path: Path) -> None:
-    agree(tmp_path, program, "--arch", "grid4x4")
+    agree(tmp_path, program, "grid4x4")
 
 
 SIZED = ("torus:6x6", "grid:5x3")
@@ -113,14 +123,14 @@ FAMILIES += [(arch, AT_ONCE) for arch in ("hycube", "mesh", *SIZED)]
 def test_on_every_family(arch: str, text: str, tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text(text)
-    agree(tmp_path, source, "--arch", arch)
+    agree(tmp_path, source, arch)
 
 
 @pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.slow)])
 def test_kernels_take_turns_on_one_fabric(simulator: str, tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text(IN_TURNS)
-    head, summed, tabled = agree(tmp_path, source, "--arch", "grid4x4", "--simulator", simulator)
+    head, summed, tabled = agree(tmp_path, source, "grid4x4", "--simulator", simulator)
     assert head[-3:] == ["loads", "load", "cycles"]
     assert [summed[1], tabled[1]] == ["20", "10"]
     assert [summed[4], tabled[4]] == ["10", "10"], "entering the same kernel again costs no load"
@@ -130,23 +140,21 @@ def test_kernels_take_turns_on_one_fabric(simulator: str, tmp_path: Path) -> Non
 def test_kernels_at_once_that_talk_have_a_fabric_each(tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text(AT_ONCE)
-    _, *kernels = agree(tmp_path, source, "--arch", "grid4x4")
+    _, *kernels = agree(tmp_path, source, "grid4x4")
     assert [row[4] for row in kernels] == ["1", "1"]
 
 
 def test_a_failing_assertion_is_the_same_one(tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text(FAILS)
-    specialised, generic = (
-        run(tmp_path, netlist, source, "--arch", "grid4x4") for netlist in ("specialised", "generic")
-    )
+    specialised, generic = runs(tmp_path, source, "grid4x4")
     assert specialised[0] == generic[0] == -6
     assert specialised[2] == generic[2] and "small" in str(generic[2])
 
 
 def macahc(*words: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "macah", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONG)
 
 
 def test_the_fabric_is_emitted_once_and_a_configuration_for_each_kernel(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from sim_kernels import arrays, build, pass_on
 from test_endings import HOST, rests, started, tidy, wait_until
 
-KILLS = int(os.environ.get("MACAH_TEST_KILLS", "12"))
+KILLS = int(os.environ.get("MACAH_TEST_KILLS", "6"))
 """How often each of the programs below is killed."""
 
 INHERITED = """
