@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from kernels import outcome, outcome_of_graph
+from kernels import outcome, outcome_of_graph, seldom_shortened
 
 from backend.dfg import Word, show_dfg
 from macah import ir
@@ -190,7 +190,7 @@ class Nest:
 @pytest.mark.quick(75)
 @pytest.mark.parametrize("seed", range(150))
 def test_random_nests_of_conditions(seed):
-    kernel = Nest(seed).kernel()
+    kernel = seldom_shortened(Nest(seed).kernel(), seed)
     dfg = build_dfg(optimize(kernel))
     rng = random.Random(seed)
     for _ in range(4):

@@ -35,6 +35,11 @@ def fails(text: str, directory: Path, **more: object) -> Failure | None:
         return None
 
 
+def seldom(seed: int) -> frozenset[str]:
+    """What most programs do without: shortening recurrences takes most of the time."""
+    return frozenset() if seed % 4 == 0 else frozenset({"shorten"})
+
+
 @pytest.fixture(scope="session")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One directory for all programs, which keeps the compiled runtime."""
@@ -45,7 +50,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_all_stages_agree(seed: int, directory: Path) -> None:
-    assert fails(program(seed), directory) is None
+    assert fails(program(seed), directory, without=seldom(seed)) is None
 
 
 @pytest.mark.parametrize("seed", range(500, 510))
@@ -97,17 +102,17 @@ def test_nests_agree(seed: int, directory: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(20)
 @pytest.mark.parametrize("seed", range(10_000, 10_060))
 def test_more_nests_agree(seed: int, directory: Path) -> None:
-    assert fails(nests(seed), directory) is None
+    assert fails(nests(seed), directory, without=seldom(seed)) is None
 
 
 @pytest.mark.slow
-@pytest.mark.sweep(40)
+@pytest.mark.sweep(67)
 @pytest.mark.parametrize("seed", range(10_000, 10_200))
 def test_more_programs_agree(seed: int, directory: Path) -> None:
-    assert fails(program(seed), directory) is None
+    assert fails(program(seed), directory, without=seldom(seed)) is None
 
 
 @pytest.mark.slow

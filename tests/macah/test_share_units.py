@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kernels import outcome, outcome_of_graph
+from kernels import outcome, outcome_of_graph, seldom_shortened
 from out_of_order import run_out_of_order
 
 from arch.describe import load_fabric
@@ -181,7 +181,7 @@ class Maker:
 
 def random_shared(seed: int) -> tuple[ir.Kernel, DFG, DFG]:
     """A kernel, its graph, and the graph with all that can be joined joined, whether that helps or not."""
-    made = Maker(seed).kernel()
+    made = seldom_shortened(Maker(seed).kernel(), seed)
     plain = build_dfg(optimize(made))
     shared = relieved(with_shared_units(made, plain, NARROW), NARROW, 1)
     check_dfg(shared)

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from kernels import seldom_shortened
 from random_kernels import Choices
 from test_bubbles import Input, with_receives
 
@@ -51,7 +52,7 @@ def with_rare_branches(seed: int) -> ir.Kernel:
 @pytest.mark.parametrize("seed", range(40))
 def test_a_kernel_does_the_same_in_turns(seed: int) -> None:
     bubbles = seed % 2 == 1
-    kernel, given, chance = with_rare_branches(seed), Input(seed), Random(seed)
+    kernel, given, chance = seldom_shortened(with_rare_branches(seed), seed), Input(seed), Random(seed)
     expected: Any = given.run(optimize(replace(kernel, rare=())))
     final = optimize(replace(kernel, bubbles=bubbles))
     assert given.run(final, lambda: chance.random() < 0.3) == expected

@@ -1,7 +1,7 @@
 """Graphs of kernels in their final form: shapes that are pinned, and random ones that must agree."""
 
 import pytest
-from kernels import Maker, outcome, outcome_of_graph
+from kernels import Maker, outcome, outcome_of_graph, seldom_shortened
 
 from backend.dfg import Const as Word0
 from backend.dfg import LiveIn, Order, Use, Word, show_dfg
@@ -38,7 +38,7 @@ def ops(dfg):
 @pytest.mark.parametrize("seed", range(150))
 def test_random_flat_kernels_run_alike(seed):
     maker = Maker(seed, flat=True)
-    kernel = maker.kernel(2 + seed % 12)
+    kernel = seldom_shortened(maker.kernel(2 + seed % 12), seed)
     dfg = build_dfg(kernel)
     for _ in range(3):
         data = maker.data()
@@ -245,7 +245,7 @@ def test_a_sum_of_many_has_a_recurrence_of_one_addition():
 @pytest.mark.parametrize("seed", range(60))
 def test_random_kernels_run_alike_as_graphs(seed):
     maker = Maker(seed, wide=seed % 5 == 0, divisions=seed % 4 == 0)
-    kernel = maker.kernel(5, 3)
+    kernel = seldom_shortened(maker.kernel(5, 3), seed)
     dfg = build_dfg(optimize(kernel))
     data = maker.data()
     assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data), show_kernel(kernel)
