@@ -20,7 +20,7 @@ def macahc(
     *arguments: object, stdin: bytes = b"", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "macah", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, timeout=300, env={**os.environ})
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, timeout=600, env={**os.environ})
 
 
 def output(*arguments: object, stdin: bytes = b"", cwd: Path | None = None) -> bytes:

@@ -29,7 +29,7 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(program: Path, *words: object) -> subprocess.CompletedProcess[str]:
     command = [str(program), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
 def image(width: int, height: int, value: Callable[[int, int], int]) -> bytes:

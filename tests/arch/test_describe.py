@@ -39,6 +39,8 @@ def test_shipped_fabrics_are_sound(name: str, size: str) -> None:
     check_fabric(load_fabric(name + size))
 
 
+@pytest.mark.slow
+@pytest.mark.sweep(61)
 @pytest.mark.parametrize("name", shipped())
 @pytest.mark.parametrize("rows", range(2, 17))
 def test_shipped_fabrics_are_sound_in_many_sizes(name: str, rows: int) -> None:

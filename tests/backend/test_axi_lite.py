@@ -71,7 +71,7 @@ def run(design: Design, script: list[str], directory: Path) -> list[str]:
     source, image = directory / "b.v", directory / "b.vvp"
     source.write_text(design.text + "\n".join(lines) + "\n")
     subprocess.run(["iverilog", "-g2005", "-s", "bench", "-o", image, source, WRAPPER], check=True)
-    done = subprocess.run(["vvp", "-n", image], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(["vvp", "-n", image], capture_output=True, text=True, check=True, timeout=600)
     return done.stdout.split()
 
 

@@ -72,6 +72,7 @@ def test_more_values_across_iterations_than_registers_are_refused_soon_and_by_na
     assert time.process_time() - begun < 10
 
 
+@pytest.mark.slow
 def test_values_that_all_wait_for_one_are_refused_for_lack_of_registers_not_of_routes() -> None:
     count = 26
     nodes = [Node(k, "alu_0", ()) for k in range(count)]

@@ -191,7 +191,7 @@ def check_translation(text: str, directory: Path) -> Failure | None:
     if done.returncode:
         return Failure("translate", f"Error of gcc: {done.stderr[:300]}")
     try:
-        ran = subprocess.run([built], capture_output=True, text=True, timeout=20)
+        ran = subprocess.run([built], capture_output=True, text=True, timeout=120)
     except subprocess.TimeoutExpired:
         return Failure("mode c", "Error: does not end")
     if ran.stdout != expected or ran.returncode:

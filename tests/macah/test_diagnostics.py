@@ -27,7 +27,7 @@ int main(void) {
 
 def macahc(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "macah", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600)
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def diff_modes(*words: object, stdin: str = "", cwd: Path) -> subprocess.Complet
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -102,7 +102,7 @@ def test_a_mode_that_cannot_be_built_is_named(tmp_path: Path) -> None:
 )
 def test_wrong_usage_exits_2(words: tuple[str, ...], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "macah", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=600)
     assert done.returncode == 2
     assert "macahc: error:" in done.stderr
 
@@ -127,7 +127,7 @@ def test_ending_it_ends_the_programs_and_leaves_no_files(how: signal.Signals, pr
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as child:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not list(scratch.glob("*/1/output")) and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(0.3)

@@ -11,7 +11,7 @@ def _said(tmp_path: Path, text: str, *options: str) -> str:
     path = tmp_path / "t.macah"
     path.write_text(text)
     command = [sys.executable, "-m", "macah", "--mode", "c", *options, str(path), "-o", str(tmp_path / "t")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     return done.stderr.replace(f"{tmp_path}/", "")
 
 

@@ -44,7 +44,7 @@ SMALL = "int main(void) { int s = 0; kernel { s = 7; } return s; }\n"
 
 def macahc(*words: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "macah", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_each_thread_in_a_kernel_has_its_own_execution(tmp_path: Path, mode: str
     source.write_text(CROWD % threads)
     options = ["-w", "--ordered-streams", "--mode", mode]
     command = [sys.executable, "-m", "macah", "run", *options, str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     hops = 5 * threads
     assert (done.stdout, done.stderr) == (f"10 01\n{4 * sum(range(hops))}\n", "")
     assert done.returncode == 0

@@ -32,9 +32,9 @@ def test_bytes_between_members_are_not_traced(tmp_path: Path) -> None:
     (tmp_path / "p.macah").write_text(PROGRAM)
     made = tmp_path / "p"
     command = [sys.executable, "-m", "macah", "-w", "--mode", "c", str(tmp_path / "p.macah"), "-o", str(made)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=600)
     for fill in ("0", "255"):
-        subprocess.run([made, fill], check=True, env={"MACAH_TRACE": str(tmp_path / fill)}, timeout=60)
+        subprocess.run([made, fill], check=True, env={"MACAH_TRACE": str(tmp_path / fill)}, timeout=600)
         traces = [path.read_text().splitlines()[1:] for path in sorted((tmp_path / fill).iterdir())]
         assert traces == [["040005031108030011080300"], ["11080300"]] or traces == [
             ["11080300"],

@@ -34,7 +34,7 @@ def in_plain_c(program: Path, directory: Path) -> str:
 
 def run(*words: object) -> str:
     command = [sys.executable, "-m", "macah", "run", *map(str, words)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
 
 
 def cases() -> list[object]:

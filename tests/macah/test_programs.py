@@ -11,7 +11,7 @@ PROGRAMS = sorted((Path(__file__).parent.parent / "cases" / "programs").glob("*.
 
 def run(*words: object) -> tuple[int, str, str]:
     command = [sys.executable, "-m", "macah", "run", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -184,6 +184,6 @@ def test_a_hundred_thousand_statements_take_seconds():
         Assign(rng.choice(x), Apply("add", (Read(rng.choice(x)), Read(rng.choice(x)))))
         for _ in range(100_000)
     ]
-    start = time.perf_counter()
+    start = time.process_time()
     simplify(ir.Kernel("k", tuple(ir.Capture(v, v.name, "int", True, True) for v in x), (), tuple(body)))
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20

@@ -51,7 +51,7 @@ class Place:
     def refused(self, *options: str) -> str:
         """What is said where nothing can be run; nothing else is left of it."""
         done = subprocess.run(
-            self.command(*options), capture_output=True, text=True, timeout=120, env=self.environment
+            self.command(*options), capture_output=True, text=True, timeout=600, env=self.environment
         )
         assert (done.returncode, done.stdout) == (1, ""), done
         assert "Traceback" not in done.stderr and not list(self.temporary.iterdir())
@@ -139,7 +139,7 @@ def test_no_room_for_temporary_files(place: Place, full: Path, mode: str) -> Non
 def test_no_room_for_a_result(place: Place) -> None:
     command = [sys.executable, "-m", "macah", "--emit", "verilog", str(place.source)]
     with Path("/dev/full").open("w") as sink:
-        done = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, text=True, timeout=600)
     assert done.returncode == 1 and done.stderr.endswith("error: No space left on device [system]\n")
 
 
@@ -182,7 +182,7 @@ def test_the_compiler_is_ended_while_a_tool_works(place: Place, how: signal.Sign
         os.killpg(child.pid, how)  # as a terminal does
     else:
         child.send_signal(how)
-    _, errors = child.communicate(timeout=30)
+    _, errors = child.communicate(timeout=600)
     assert child.returncode in ((-how,) if how == signal.SIGKILL else (128 + how, -how))
     assert "Traceback" not in errors
     assert settled(place)

@@ -33,7 +33,7 @@ def run(text: str, objects: list[str], folder: Path, *flags: str) -> str:
         ["cc", *FLAGS, *flags, str(source), *objects, "-o", str(program)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    return subprocess.run([str(program)], capture_output=True, text=True, timeout=20, check=True).stdout
+    return subprocess.run([str(program)], capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def pairs(table: str) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ def output(text: str, directory: Path, *arguments: str, status: int = 0, **envir
     source.write_text(text)
     command = [sys.executable, "-m", "macah", "run", "-w", "--mode", "c", str(source), *arguments]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}, check=False
+        command, capture_output=True, text=True, timeout=600, env={**os.environ, **environment}, check=False
     )
     assert done.returncode == status, done.stderr
     return done.stdout

@@ -72,7 +72,7 @@ class Script:
 
     def check(self) -> None:
         """Fails if there are processes a while later, or files."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 300
         while (left := self.left()) and time.monotonic() < end:
             time.sleep(0.05)
         assert not left
@@ -113,7 +113,7 @@ def start(design: Path, tmp_path: Path) -> Iterator[object]:
 def test_nothing_is_left(ending: str, start: object) -> None:
     text, status = ENDINGS[ending]
     script: Script = start(text)  # type: ignore[operator]
-    output, errors = script.process.communicate(timeout=100)
+    output, errors = script.process.communicate(timeout=600)
     assert (output, script.process.returncode) == ("here\n", status), errors
     script.check()
 
@@ -123,12 +123,12 @@ def test_a_signal_leaves_nothing_while_a_kernel_runs(number: int, start: object)
     text = "run = endless.start({'n': 1, 'in': [1]}, RunOptions(max_cycles=1 << 40)); say(); run.finish()"
     script: Script = start(text)  # type: ignore[operator]
     assert script.process.stdout is not None and script.process.stdout.readline() == "here\n"
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while len(script.left()) != 3 and time.monotonic() < end:  # the script, the kernel's host, the simulator
         time.sleep(0.05)
     assert len(script.left()) == 3
     script.process.send_signal(number)
-    script.process.wait(timeout=60)
+    script.process.wait(timeout=600)
     script.check()
 
 
@@ -152,10 +152,10 @@ def test_nothing_is_left_of_a_build_whose_python_is_killed(
     text, made = BUILDS[build]
     path = f"os.environ['PATH'] = {str(tools)!r} + ':' + os.environ['PATH']; say()"
     script: Script = start(f"{path}; {text}")  # type: ignore[operator]
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not list(tmp_path.glob(made)):
         assert time.monotonic() < end and script.process.poll() is None
         time.sleep(0.01)
     script.process.kill()
-    script.process.wait(timeout=60)
+    script.process.wait(timeout=600)
     script.check()

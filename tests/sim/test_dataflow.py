@@ -71,7 +71,7 @@ def macahc(*words: object, **environment: str) -> subprocess.CompletedProcess[st
         [sys.executable, "-m", "macah", *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         env={**os.environ, **environment},
     )
 

@@ -17,7 +17,7 @@ PROGRAM = """#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 int stream from, to, pairs;
-enum { LONG = 120000 }; /* microseconds; shorter sleeps count as computing */
+enum { LONG = 500000 }; /* microseconds; shorter sleeps count as computing */
 int work(int n, int seed)
 {
   int a[8] = {0}, total = 0;
@@ -84,7 +84,7 @@ def command(*words: object) -> list[str]:
 
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, **environment}
-    return subprocess.run(command(*words), capture_output=True, text=True, timeout=120, env=variables)
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=600, env=variables)
 
 
 class Run:

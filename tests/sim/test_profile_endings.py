@@ -62,7 +62,7 @@ def ending(directory: Path, how: str, sent: signal.Signals | None) -> tuple[int,
             process.send_signal(sent)
         said = process.stderr.read()
         assert line == "there\n", said
-        status = process.wait(60)
+        status = process.wait(600)
     left = [path.name for path in directory.iterdir() if path.name not in ("p.macah", "p.json")]
     assert not left
     return status, said, json.loads(target.read_text())

@@ -56,7 +56,7 @@ def cycles_of(*options: str) -> str:
     """The runtime's own counts of a run in lock step."""
     words = [sys.executable, "-m", "macah", "run", "-w", *options]
     environment = {**os.environ, "MACAH_STATS": "1", "MACAH_TIME": "lockstep"}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -115,7 +115,7 @@ def test_loops_are_counted_as_the_interpreter_does(mode: tuple[str, ...], tmp_pa
     # Copies of bodies would make iterations of the two differ.
     options = ["-w", "--unroll=none", "--disable=delay_rows", f"--profile={target}", "--mode", *mode]
     words = [sys.executable, "-m", "macah", "run", *options, str(source)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=os.environ)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=os.environ)
     assert done.returncode == 0, done.stderr
     kernels = json.loads(target.read_text())["kernels"]
     for kernel, wanted in zip(kernels, counted(source), strict=True):
@@ -144,7 +144,7 @@ def test_loops_are_counted_where_graphs_have_nothing_in_common(mode: str, tmp_pa
     never = "import macah.cli, macah.loop_counts as l; l.shadow_of = lambda *_: None; macah.cli.main()"
     options = ["run", "-w", "--unroll=none", "--disable=delay_rows", f"--profile={target}", "--mode", mode]
     words = [sys.executable, "-c", never, *options, "--effort=low", str(source)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=os.environ)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=os.environ)
     assert done.returncode == 0, done.stderr
     kernels = json.loads(target.read_text())["kernels"]
     for kernel, wanted in zip(kernels, counted(source), strict=True):
@@ -158,6 +158,6 @@ def test_why_loops_are_not_counted_is_said(tmp_path: Path) -> None:
     )
     none = "import macah.cli, macah.loop_counts as l; l.MOST = 0; macah.cli.main()"
     words = [sys.executable, "-c", none, "run", "-w", "--effort=low", "--profile", str(source)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "    loops are not counted: there are more than 0" in done.stderr

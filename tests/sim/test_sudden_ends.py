@@ -75,14 +75,14 @@ def test_a_simulator_that_dies_asleep_ends_the_program(
     with started(build(HOST, [pass_on()], tmp_path, simulator)) as (host, process):
         wait_until(lambda: rests(process))
         os.kill(process, signal.SIGKILL)
-        _, errors = host.communicate(timeout=20)
+        _, errors = host.communicate(timeout=600)
         assert (host.returncode, re.fullmatch(ENDS, errors) is not None) == (1, True), errors
 
 
 def test_a_simulator_whose_socket_others_hold_is_seen_to_end(tmp_path: Path) -> None:
     with started(build(INHERITED + HOST, [pass_on()], tmp_path, "verilator")) as (host, process):
         os.kill(process, signal.SIGKILL)
-        _, errors = host.communicate(timeout=20)
+        _, errors = host.communicate(timeout=600)
         assert (host.returncode, re.fullmatch(ENDS, errors) is not None) == (1, True), errors
 
 
@@ -136,10 +136,10 @@ def test_who_is_killed_at_any_moment_takes_the_others_along(
             time.sleep(delay)
             victim = chance.choice(wait_until(lambda: sharers(arena, host.pid)))  # noqa: B023
             os.kill(victim, signal.SIGKILL)
-            _, errors = host.communicate(timeout=60)
+            _, errors = host.communicate(timeout=600)
             assert (host.returncode, re.fullmatch(ENDS, errors) is not None) == (1, True), (delay, errors)
         how = chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
         with running(program, mode) as host:
             time.sleep(delay)
             os.killpg(host.pid, how)
-            assert host.wait(timeout=60) == -how, delay
+            assert host.wait(timeout=600) == -how, delay

@@ -130,7 +130,7 @@ def test_simulators_end_with_their_host_and_hosts_notice_their_end(tmp_path: Pat
         wait_until(lambda: not simulators_of(host.pid))
     with started(executable) as (host, simulator):
         os.kill(simulator, signal.SIGKILL)
-        assert host.wait(60) == 1
+        assert host.wait(600) == 1
         assert host.stderr is not None and "ended unexpectedly" in host.stderr.read()
 
 

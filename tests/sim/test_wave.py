@@ -39,7 +39,7 @@ SILENT = """int main(void)
 
 def macahc(*words: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "macah", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def names(waveform: Path) -> set[str]:
