@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from macah.start import collect_rarely
+
 # The compiled runtime is kept between tests and runs (sim/objects.py), but not among the user's own files.
 os.environ["MACAH_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "macah")
 # So that runs repeat, cycle by cycle, whatever else the machine does.
@@ -19,6 +21,8 @@ os.environ["MACAH_JOBS"] = "1"
 # which takes as long as the rest of a start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# As the command does, and for its reason.
+collect_rarely()
 
 
 @pytest.hookimpl(tryfirst=True)
