@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from macah import ir
-from macah.ir import Apply, Array, Body, Const, Expr, Load, Stmt
+from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
 from macah.offsets import Offsets
 from macah.passes.bank_plan import BankFinder, plan
 from macah.passes.banks import Spread
 from macah.site import Affine, Loop
-from macah.walk import arrays_written, bodies, both, map_expr, written
+from macah.walk import arrays_written, bodies, both, loads_in, map_expr, written
 
 Index = tuple[Expr, ...]
 
@@ -111,11 +111,18 @@ class _Rewriter(BankFinder):
         located = self.located(stmt)
         assert isinstance(located, ir.Store)
         index = self.inside(located.index, spread, touched)
-        which = spread.which(located.index[spread.dimension])
+        if len(touched) == 1:
+            yield replace(located, array=self.bank(spread, touched[0]), index=index)
+            return
+        conditions = [spread.which(located.index[spread.dimension]), located.guard]
+        for place, condition in enumerate(conditions):
+            if loads_in(condition):  # of what the first bank may change before the next one's turn
+                conditions[place] = known = Read(Variable("bank", where=stmt.where))
+                yield Assign(known.variable, condition, stmt.where)
+        which, guard = conditions
         for number in touched:
-            here = Apply("eq", (which, Const(number))) if len(touched) > 1 else ir.TRUE
-            guard = both(located.guard, here)
-            yield replace(located, array=self.bank(spread, number), index=index, guard=guard)
+            here = both(guard, Apply("eq", (which, Const(number))))
+            yield replace(located, array=self.bank(spread, number), index=index, guard=here)
 
     def bank(self, spread: Spread, number: int) -> Array:
         bank = spread.bank(number)

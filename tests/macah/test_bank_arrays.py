@@ -23,6 +23,8 @@ from macah.passes.remove_leaves import remove_leaves
 from macah.run import KernelRun, run_kernel
 
 ONE_PORT = ir.Room(memories=1000, ports=1, interval=1, odd=True)
+NO_PORTS = replace(ONE_PORT, interval=1000)
+"""More than enough, so that there are no banks."""
 TWO_PORTS = ir.Room(memories=32, ports=2, interval=1, odd=True)
 
 
@@ -171,6 +173,21 @@ BUTTERFLY = (
     ir.Store(A, (Read(x),), Load(A, (Read(y),))),
     ir.Store(A, (Read(y),), Read(t)),
 )
+
+
+def test_which_bank_is_stored_to_is_known_before_the_first_one_changes() -> None:
+    made = kernel(
+        *quads(ir.Store(A, (op("and", Load(A, (op("or", i, 1),)), 7),), op("add", x, i))),
+        *quads(ir.Store(A, (Read(i),), Const(1), op("eq", Load(A, (Const(2),)), 3))),
+        into=(A, x),
+        out=(A,),
+    )
+    spread = banked(made)
+    assert len(spread.captured) > len(made.captured)
+    for first, value in product(range(8), range(4)):
+        memory = {f"A[{place}]": (5 * place + first) % 8 for place in range(10)}
+        whole = ran(banked(made, NO_PORTS), {"x": value}, memory, {})
+        assert ran(spread, {"x": value}, memory, {}) == whole
 
 
 def test_blocks_are_apart_where_neighbours_would_not_be() -> None:
