@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from macah import ctypes, ir
@@ -15,6 +16,7 @@ from macah.lower_scope import Object
 from macah.lower_units import As, Position, number, position, times, total
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.lower_words import unresolved
+from macah.walk import loads_in, variables_in
 
 _RELATIONS = {"<", "<=", ">", ">="}
 
@@ -47,8 +49,25 @@ class Addresses(Base):
     def kept(self, target: Lvalue, name: str, where: Place) -> Lvalue:
         """What a pointer points to now, whatever is assigned later."""
         steps = tuple(s if isinstance(s, str | As) else self.keep(s, name, where) for s in target.steps)
-        others = tuple((c, self.kept(other, name, where)) for c, other in target.others)
+        others = tuple((self.keep(c, name, where), self.kept(o, name, where)) for c, o in target.others)
         return replace(target, steps=steps, others=others)
+
+    def steady(self, part: Lvalue, changing: Lvalue, where: Place) -> Lvalue:
+        """What `part` is now, also while what makes up `changing` is assigned one after the other.
+
+        As in `node = list[node.next]`, where the index is one of the numbers that are assigned.
+        """
+        indices = list(_indices(part))
+        if all(isinstance(index, ir.Const) for index in indices):
+            return part
+        objects = {changing.object, *(other.object for _, other in changing.others)}
+        changed: set[object] = {leaf for (owner, _), leaf in self.storage.leaves.items() if owner in objects}
+        for (owner, _), pointee in self.pointers.items():
+            if owner in objects:
+                changed.update(v for index in _indices(pointee.target) for v in variables_in(index))
+        if any(not changed.isdisjoint(_looked_at(index)) for index in indices):
+            return self.kept(part, part.object.name, where)
+        return part
 
     # --- Comparisons
 
@@ -203,6 +222,20 @@ def can_be_raw(ctype: CType) -> bool:
         inner = inner.element
     leaves = (leaf for _, leaf, _ in scalar_leaves(inner))
     return size_of(ctype) is not None and not any(isinstance(t, Pointer | StreamType) for t in leaves)
+
+
+def _indices(value: Lvalue) -> Iterator[ir.Expr]:
+    """All that says where an lvalue is."""
+    yield from value.index
+    for condition, other in value.others:
+        yield condition
+        yield from _indices(other)
+
+
+def _looked_at(expr: ir.Expr) -> Iterator[object]:
+    """The variables and arrays that an expression reads."""
+    yield from variables_in(expr)
+    yield from (load.array for load in loads_in(expr))
 
 
 def _pair(places: tuple[ir.Expr, ir.Expr]) -> tuple[ir.Expr, Integer, ir.Expr, Integer]:

@@ -192,10 +192,16 @@ class Lvalues(Pointers):
 
     def copy(self, target: Lvalue, source: Lvalue, where: Place) -> None:
         """Assign a struct, scalar by scalar."""
+        if isinstance(target.type, StructType | ArrayType):
+            source = self.steady(source, target, where)
+            target = self.steady(target, target, where)
+        self._copy(target, source, where)
+
+    def _copy(self, target: Lvalue, source: Lvalue, where: Place) -> None:
         match target.type:
             case StructType(members=members, kind="struct"):
                 for member in members:
-                    self.copy(target.member(member), source.member(member), where)
+                    self._copy(target.member(member), source.member(member), where)
             case StructType():
                 self._copy_bytes(target, source, where)
             case Pointer() if target.object.source is None:
@@ -206,7 +212,7 @@ class Lvalues(Pointers):
                 self._share_streams(target, source, where)
             case ArrayType(length=length):
                 self.for_each(
-                    length or 0, where, lambda i: self.copy(target.element(i), source.element(i), where)
+                    length or 0, where, lambda i: self._copy(target.element(i), source.element(i), where)
                 )
             case _:
                 self.assign(target, self.load(source, where), where, initial=True)
@@ -216,7 +222,7 @@ class Lvalues(Pointers):
         size, align = size_of(target.type) or 0, align_of(target.type)
         unit = next(UNITS[n] for n in (4, 2, 1) if align % n == 0 and size % n == 0)
         a, b = (self._elements(value, unit) for value in (target, source))
-        self.for_each(size // unit.size, where, lambda i: self.copy(a.element(i), b.element(i), where))
+        self.for_each(size // unit.size, where, lambda i: self._copy(a.element(i), b.element(i), where))
 
     def zero_bytes(self, target: Lvalue, where: Place) -> None:
         """Make all bytes of a union 0."""

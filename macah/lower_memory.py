@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from macah import ctypes, ir
@@ -29,7 +30,7 @@ class Memory(Bits):
         check_count(name, len(arguments), 3, where)
         what = name.removeprefix("__builtin_")
         first = self._block_at(what, arguments[0])
-        to = first
+        to = first = replace(first, target=self.steady(first.target, first.target, where))
         if what == "memset":
             byte, source = self.number(arguments[1])
             byte = self.keep(convert(byte, source, ctypes.UCHAR), "byte", where)
@@ -42,6 +43,7 @@ class Memory(Bits):
             )
             return to
         second = self._block_at(what, arguments[1])
+        second = replace(second, target=self.steady(second.target, first.target, where))
         size = index_word(self.number(arguments[2])[0])
         if compatible(first.target.type, second.target.type):
             first, second = (self._divided(block, size, where) for block in (first, second))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, Integer
+from macah.ctypes import ArrayType, Integer, StructType
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import binary, constant, convert, truth, unary
 from macah.lower_base import type_text
@@ -130,5 +130,7 @@ class Operators(Lvalues):
                 kept = Rvalue(ctype, self.keep(expr, target.object.name, where))
                 self.assign(target, kept, where)
                 return kept
+        if wanted and isinstance(target.type, StructType):
+            target = self.steady(target, target, where)
         self.assign(target, value, where)
         return self.load(target, where) if wanted else NOTHING

@@ -75,6 +75,7 @@ class Streams(Expressions, Elements):
         target = self.lvalue(node.target, "left operand of '<?'")
         stream, index, element = self.stream(node.stream)
         self._check_receive(target, element, where)
+        target = self.steady(target, target, where)
         if overlaps(element):
             self._receive_units(target, worked, stream, index, element, where)
             return

@@ -266,6 +266,20 @@ def test_a_receive_from_an_ended_stream_leaves_its_target_alone() -> None:
     assert run.scalars == {"n": 1, "c": 2**32 - 7, "l": 2**64 - 2**40}
 
 
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("a[a[w].n] = a[0];", "a = a.n[w]\na.n[a] = a.n[0]\na.x[a] = a.x[0]"),
+        ("z = a[z.n];", "a = z.n\nz.n = a.n[a]\nz.x = a.x[a]"),
+        ("a[a[w].n] <? s;", "a = a.n[w]\nreceived, received'2 <? s\na.n[a] = received\na.x[a] = received'2"),
+        ("a[w] <? s;", "received, received'2 <? s\na.n[w] = received\na.x[w] = received'2"),
+    ],
+)
+def test_an_index_is_read_before_what_it_reads_is_assigned(statement: str, text: str) -> None:
+    parameters = "struct e { int n, x; } a[4], struct e z, struct e stream s, int w"
+    assert body(statement, parameters) == text
+
+
 def test_shifts_name_the_dimension_by_its_indices() -> None:
     parameters = "int a[2][^4^][3], struct { short x; char y[2]; } b[^4^], int n"
     text = body("a <<= 1; a[n] >>= n; b <<= 2;", parameters)
