@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from macah.diagnostic import Place
+from macah.diagnostic import MacahError, Place
 from macah.lower_scope import Object
 
 # A variable, the same each time the kernel is lowered.
@@ -27,7 +27,8 @@ class Facts:
     point to different places of their arrays. `loose`: those whose places are told in bytes. `nullable`:
     pointers that may be null. `expanded`: functions that are expanded where they are called. `bound`: for
     pointers that are used, in the order of the text, before they are assigned: the variable that they point
-    into, and the steps, None for an index. `outer`: of such variables, those outside the kernel.
+    into, and the steps, None for an index. `outer`: of such variables, those outside the kernel. `lost`:
+    variables with pointers, by the members on the way to these, that are copies of what cannot be resolved.
     """
 
     raw: set[Key] = field(default_factory=set)
@@ -37,6 +38,7 @@ class Facts:
     expanded: set[int] = field(default_factory=set)
     bound: dict[Key, tuple[Key, tuple[object, ...]]] = field(default_factory=dict)
     outer: dict[Key, Object] = field(default_factory=dict)
+    lost: dict[tuple[Key, tuple[str, ...]], MacahError] = field(default_factory=dict)
 
 
 def key_of(owner: Object) -> Key:

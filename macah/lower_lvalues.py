@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -205,9 +204,10 @@ class Lvalues(Pointers):
             case StructType():
                 self._copy_bytes(target, source, where)
             case Pointer() if target.object.source is None:
-                # What is not resolved may not be used at all.
-                with suppress(MacahError):
+                try:
                     self.assign(target, self.load(source, where), where, initial=True)
+                except MacahError as unresolved:
+                    self.lose(target, unresolved)
             case ctype if _holds_streams(ctype):
                 self._share_streams(target, source, where)
             case ArrayType(length=length):

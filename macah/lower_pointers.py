@@ -66,6 +66,14 @@ class Pointers(Addresses):
         elif bound is None:
             self.only_null.add(key)
 
+    def lose(self, pointer: Lvalue, why: MacahError) -> None:
+        """Notes that a pointer is a copy of what is not resolved: it may not be used at all."""
+        key = key_of(pointer.object), pointer.path
+        if key not in self.facts.lost:
+            self.facts.lost[key] = why
+            if any(owner is pointer.object for owner, _ in self.pointers):
+                raise Reconsider  # it may have been used already
+
     def _learn(self, facts: set[Key], pointer: Lvalue) -> None:
         key = key_of(pointer.object)
         assert key not in facts, pointer
@@ -161,6 +169,8 @@ class Pointers(Addresses):
 
     def pointee(self, pointer: Lvalue, where: Place) -> Value:
         """The value of a pointer variable; a struct behind a captured pointer is captured itself."""
+        if why := self.facts.lost.get((key_of(pointer.object), pointer.path)):
+            raise why
         key = _pointer_key(pointer)
         if key is None:
             return Reference(self._chosen_by_index(pointer, where))

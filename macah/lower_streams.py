@@ -127,7 +127,8 @@ class Streams(Expressions, Elements):
         if not both_integers and not (
             compatible(target.type, element) and isinstance(element, ctypes.StructType)
         ):
-            integer_type(element, "the stream's element", where)
+            if not isinstance(element, ctypes.StructType):
+                integer_type(element, "the stream's element", where)
             message = f"incompatible types when receiving type '{element}' into type '{target.type}'"
             raise MacahError(message, where, code="incompatible-types")
 
