@@ -223,7 +223,10 @@ class Streams(Expressions, Elements):
         amount = index_word(expr)
         if node.op == "<<=":
             amount = apply("neg", amount)
-        for part in _rows(target):
+        parts = list(_rows(target))
+        if len(parts) > 1:  # one after the other
+            target, amount = self.steady(target, target, where), self.keep(amount, "places", where)
+        for part in parts:
             leaf = self.storage.leaf(part, where)
             assert isinstance(leaf, ir.Array), leaf
             self.storage.written.add(leaf)

@@ -289,6 +289,11 @@ def test_shifts_name_the_dimension_by_its_indices() -> None:
 # --- Constants
 
 
+def test_a_shift_in_parts_reads_its_operands_once() -> None:
+    text = body("b[b[0][0].x] <<= b[0][1].x;", "struct { int x, y; } b[2][^4^]")
+    assert text == "b = b.x[0][0]\nplaces = -b.x[0][1]\nb.x[b] shift places\nb.y[b] shift places"
+
+
 def test_a_pseudo_constant_is_the_value_chosen_for_it() -> None:
     text = "const int N = ADPC(2, 8); void f(void) { int a[N]; kernel { a[0] = N; } }"
     assert "a[0] = 2" in show_kernel(lowered(text))
