@@ -188,6 +188,7 @@ class Nest:
 
 
 @pytest.mark.quick(75)
+@pytest.mark.sweep(25)
 @pytest.mark.parametrize("seed", range(150))
 def test_random_nests_of_conditions(seed):
     kernel = seldom_shortened(Nest(seed).kernel(), seed)

@@ -242,6 +242,7 @@ def test_a_sum_of_many_has_a_recurrence_of_one_addition():
 
 
 @pytest.mark.quick(20)
+@pytest.mark.sweep(14)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_kernels_run_alike_as_graphs(seed):
     maker = Maker(seed, wide=seed % 5 == 0, divisions=seed % 4 == 0)

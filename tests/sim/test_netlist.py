@@ -104,7 +104,7 @@ def agree(directory: Path, program: Path, arch: str, *words: str) -> list[list[s
     return got[2]
 
 
-@pytest.mark.sweep(12)
+@pytest.mark.sweep(9)
 @pytest.mark.parametrize(
     "program",
     [pytest.param(p, marks=() if p.stem in QUICK else pytest.mark.slow, id=p.stem) for p in PROGRAMS],

@@ -103,9 +103,9 @@ GENERIC = (
         ("mapped", "--effort=low"),
         pytest.param(GENERIC, marks=pytest.mark.slow),
         pytest.param(
-            (*GENERIC, "--simulator=verilator"), marks=(pytest.mark.slow, pytest.mark.needs("verilator"))
+            (*GENERIC, "--simulator=verilator"), marks=(pytest.mark.whole, pytest.mark.needs("verilator"))
         ),
-        pytest.param(("dataflow",), marks=pytest.mark.slow),
+        pytest.param(("dataflow",), marks=pytest.mark.whole),
         pytest.param(("dataflow", "--overlap=4"), marks=pytest.mark.slow),
     ],
 )
