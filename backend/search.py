@@ -200,7 +200,8 @@ class Search:
             hopeless = self._hopeless() * (1 + self.dense)
             self.lost = LOST * hopeless < result < STARVED
             if self.overwritten:  # the solver's, unless nearly routed
-                if trials.made < NEARLY and trials.fewest <= NEARLY:
+                tries, close = (NEARLY, NEARLY) if small(self.problem) else (attempts, LIKELY)
+                if trials.made < tries and trials.fewest <= close:
                     continue
                 if self._solved(interval, brief=False):
                     break
@@ -225,7 +226,8 @@ class Search:
         many = self.problem.nodes > MANY
         attempts = ATTEMPTS + MORE
         if self.overwritten:
-            return max(1, round(ATTEMPTS * self.options.effort)), 1
+            attempts = ATTEMPTS if small(self.problem) else attempts
+            return max(1, round(attempts * self.options.effort)), 1
         if not small(self.problem):  # those are the solver's first
             attempts = PERSISTENT if interval <= SHORT else FEW if many else attempts
         attempts = max(1, round(attempts * self.options.effort))

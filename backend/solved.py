@@ -21,6 +21,10 @@ from .moves import only_outputs
 LARGEST = 9000
 """The most operations times resources: beyond, clauses take longer to write than the heuristic takes."""
 
+FULLER, FEW = 14_000, 50
+"""The same where words leave tiles through one register alone, of graphs of up to FEW operations: with more
+the solver is mostly at a loss."""
+
 LOOPING = 6
 """Where wires lead back to each other, a resource counts for so many: it has variables for each hop."""
 
@@ -52,6 +56,10 @@ a mapping soon is luck."""
 WIDER = 2500
 """Conflicts for WIDE and one interval."""
 
+WIDEST = 40_000
+"""That is asked only of graphs of up to so many operations times registers times cycles of slack: beyond,
+clauses take longer to write than all other questions together."""
+
 FAR, FARTHER = 1.18, 500
 """Where annealing leaves more conflicts than FAR times the operations, there are FARTHER of the solver's."""
 
@@ -69,7 +77,8 @@ def small(problem: Problem) -> bool:
 
 def overwritten(problem: Problem) -> bool:
     """Whether a graph is one for the solver above all: words leave tiles through one register alone."""
-    return small(problem) and bool(only_outputs(problem.fabric)[0])
+    fits = not problem.fabric.planes and problem.nodes <= FEW and _size(problem) <= FULLER
+    return (fits or small(problem)) and bool(only_outputs(problem.fabric)[0])
 
 
 def fills(dfg: DFG, fabric: Fabric) -> bool:
@@ -113,7 +122,7 @@ def decided(
     """The same where words leave tiles through one register alone; `left`: conflicts that annealing left.
 
     Narrow schedules first. If there are none of the narrowest, mostly there are none at all, which is as
-    quick to see.
+    quick to see. What is refuted is not asked again with less slack.
     """
     from .exact import Proof, Status, Way, prove
 
@@ -123,15 +132,20 @@ def decided(
         conflicts = round(effort * (conflicts if near else FARTHER))
         return prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds, Way(way))
 
-    asked = False
-    for question in OVERWRITTEN_CHEAP if cheap else OVERWRITTEN:
-        proof = ask(*question)
-        if proof.status is Status.INFEASIBLE and not asked:
-            asked, proof = True, ask(WIDE + interval, "usual", FARTHER)
-            if proof.status is Status.INFEASIBLE:
-                return Refuted.WITHIN_HORIZON
+    wide = problem.nodes * problem.terrain.registers * (WIDE + interval) <= WIDEST
+    refuted = 0
+    for slack, way, budget in OVERWRITTEN_CHEAP if cheap else OVERWRITTEN:
+        if slack <= refuted:
+            continue
+        proof = ask(slack, way, budget)
+        if proof.status is Status.INFEASIBLE:
+            first, refuted = not refuted, slack
+            if wide and first:
+                proof = ask(WIDE + interval, "usual", FARTHER)
+                if proof.status is Status.INFEASIBLE:
+                    return Refuted.WITHIN_HORIZON
         if proof.mapping:
             return proof.mapping
-    if cheap:
+    if cheap and wide:
         return ask(WIDE + interval, "plain", WIDER).mapping or ask(WIDE + interval, "near", WIDER).mapping
     return None

@@ -186,7 +186,8 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
         if unstaged and (found := _in_stages(front, fabric, wanted, stages)):
             return found
         lowered = replace(front.plain, without=front.plain.without | GROWING)
-        if problem.shortage in _CROWDED and (smaller := _smaller(front, lowered, fabric)) is not None:
+        smaller = _smaller(front, lowered, fabric) if problem.shortage in _CROWDED else None
+        if smaller is not None and smaller.dfg != front.dfg:
             with suppress(DoesNotFit):
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None

@@ -11,7 +11,7 @@ from backend.dfg import DFG, Const, Use
 from backend.flat import Problem
 from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, MapOptions, Mapping
-from backend.solved import LARGEST, Refuted, small, solved
+from backend.solved import LARGEST, Refuted, overwritten, small, solved
 
 TORUS = load_fabric("satmapit:2x2")
 
@@ -52,6 +52,19 @@ def test_an_interval_without_a_mapping_is_refuted() -> None:
     b.counter(9)
     reduce_tree(b, "add", [b.add("xor", Const(k), Const(1)) for k in range(4)])
     assert solved(Problem(b.build(), TORUS), 1, 1.0, 1e9) is Refuted.WITHIN_HORIZON
+
+
+@pytest.mark.parametrize(("operations", "asked"), [(30, True), (60, False)])
+def test_graphs_of_some_dozens_of_operations_are_asked_about_on_arrays_with_one_way_out(
+    operations: int, asked: bool
+) -> None:
+    b = Builder("dozens")
+    b.counter(9)
+    for k in range(operations):
+        b.add("xor", Const(k), Const(1))
+    problem = Problem(b.build(), load_fabric("satmapit:5x5"))
+    assert not small(problem)
+    assert overwritten(problem) is asked
 
 
 @pytest.mark.parametrize("effort", ["low", "normal"])
