@@ -12,7 +12,7 @@ from .adpc import PseudoConstant
 from .rare import rare_text
 from .refusals import refusal_text
 from .report_facts import Account, facts
-from .why_text import change_text, recurrence_text, resource_text
+from .why_text import recurrence_text, resource_text
 
 
 def report_json(kernels: Sequence[Account], constants: Sequence[PseudoConstant] = ()) -> str:
@@ -65,9 +65,8 @@ def _kernel_text(account: Account) -> str:
             f"{n or 'all'} of the loop at {place.file}:{place.line}" for place, n in account.lowered.unroll
         )
         lines.append(f"  copies of bodies     {', '.join(copies)}")
-    if account.why.change is not None:
-        advice = change_text(account.why.change)
-        lines.append("  what would help      " + f"\n{'':23}".join(textwrap.wrap(advice, 84)))
+    if account.advice is not None:
+        lines.append("  what would help      " + f"\n{'':23}".join(textwrap.wrap(account.advice.text, 84)))
     lines += [
         f"  schedule length      {f['schedule_length']} cycles",
         f"  units                {f['units_used']} of {f['units']}",

@@ -14,12 +14,13 @@ from backend.dfg import DFG, Node, Place, Use
 from backend.flat import Problem
 from backend.mapping import Mapping
 
+from .advice import Advice, advice
 from .ir import Kernel
 from .refusal import Refusal
 from .refusals import refusal_text, refusals
 from .source_bound import SourceBound, Step, source_bound
 from .why import Recurrence, Why, why
-from .why_text import change_text, meeting_text
+from .why_text import meeting_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,14 @@ class Account:
 
     @cached_property
     def why(self) -> Why:
-        return why(self.mapping.dfg, self.mapping.fabric, self.source.loops)
+        return why(self.mapping.dfg, self.mapping.fabric)
+
+    @cached_property
+    def advice(self) -> Advice | None:
+        """What would lower the interval, if it is not 1."""
+        if self.mapping.interval == 1:
+            return None
+        return advice(self.lowered, self.mapping.dfg, self.mapping.fabric, self.why, self.source)
 
     @cached_property
     def refusals(self) -> list[Refusal]:
@@ -119,7 +127,6 @@ def facts(account: Account) -> dict[str, Any]:
     """One kernel as an object for JSON."""
     where, mapping, bounds = account.where, account.mapping, account.bounds
     dfg, used = mapping.dfg, usage(mapping)
-    change = account.why.change
     return {
         "name": dfg.name,
         "file": where.file,
@@ -171,14 +178,20 @@ def facts(account: Account) -> dict[str, Any]:
             {"kind": r.kind, "name": r.name, "needed": r.needed, "available": r.available}
             for r in account.why.resources
         ],
-        "change": None
-        if change is None
-        else {
-            "ii": change.interval,
-            "kinds": [part.kind for part in change.parts],
-            "text": change_text(change),
-        },
+        "change": _advice(account.advice),
         "not_converted": [_refusal(refusal) for refusal in account.refusals],
+    }
+
+
+def _advice(found: Advice | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "ii": found.interval,
+        "iterations": found.iterations,
+        "kinds": list(found.kinds),
+        "text": found.text,
+        "tried": list(found.tried),
     }
 
 

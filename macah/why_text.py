@@ -6,19 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from arch.ops import OPS
 from backend.dfg import Node, Place
 
 from .diagnostic import source_line
-from .why import Change, Meeting, Part, Recurrence, Resource
+from .why import Meeting, Recurrence, Resource
 
 # Names that lowering gives to what these statements decide.
 _C_WORDS = frozenset({"if", "for", "while", "do", "switch", "case", "FOR"})
-_LONG = {
-    "div": ("division", "divide by a constant, or multiply by a reciprocal"),
-    "mul": ("multiplication", "keep it off what the next iteration waits for"),
-    "mem": ("load", "keep what it loads in a variable, or make the index known earlier"),
-}
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -55,71 +49,81 @@ def meeting_text(meeting: Meeting) -> str:
     return f"{before} before {after}{when}, as both may be the same element"
 
 
-def change_text(change: Change) -> str:
-    """The cheapest change, as advice."""
-    parts = "; and ".join(dict.fromkeys(_advice(part) for part in change.parts))
-    return f"{parts}. The interval could be {change.interval} then"
-
-
-def _advice(part: Part) -> str:
-    if part.resource is not None:
-        return _relief(part.resource)
-    if part.meeting is not None:
-        return _apart(part.meeting)
-    assert part.node is not None
-    where = _at(part.node.where)
-    match part.kind:
-        case "test":
-            return (
-                f"the loop's test{where} waits for what the iteration computes:"
-                " count iterations that are known beforehand, or test what is known earlier"
-            )
-        case "carried":
-            return (
-                f"{_plain(part.node)}{where} is computed from what it was in the iteration before:"
-                " do less between the two, or take turns with several independent ones"
-            )
-        case _:
-            return _shorter(part.node)
-
-
-def _apart(meeting: Meeting) -> str:
-    """How to say that two accesses do not meet, or to do without one of them."""
-    before, after = meeting.before, meeting.after
-    element = _element(meeting, before)
-    if before.op != after.op and element == _element(meeting, after) and before.where == after.where:
-        return (
-            f"array '{meeting.name}' is read and written as {element}{_at(before.where)}, and the compiler"
-            " cannot tell that this is another element in each iteration: collect what belongs to one element"
-            " in a variable first, or use several arrays by turns and add them up"
-        )
+def stream_text(name: str, needed: int, places: Iterable[Place | None]) -> str:
+    """How to use a stream less."""
     return (
-        f"array '{meeting.name}' is {_access(meeting, before)} and {_access(meeting, after)}, and the"
-        " compiler cannot tell that these are different elements: if they never meet, use two arrays; if they"
-        " do, keep the element in a variable"
+        f"stream '{name}' moves {count(needed, 'word')} in an iteration, one in a cycle{lines_text(places)}:"
+        " pack narrow members into one word, or use another stream"
     )
 
 
-def _relief(resource: Resource) -> str:
-    needed = f"{_number(resource.needed)} times in an iteration"
-    match resource.kind:
-        case "stream":
-            return (
-                f"stream '{resource.name}' moves {count(resource.needed, 'word')} in an iteration, one in a"
-                " cycle: pack narrow members into one word, or use another stream"
-            )
-        case "array":
-            return (
-                f"array '{resource.name}' is accessed {needed}, and its memory has"
-                f" {count(resource.available, 'port')}: keep elements in variables, or split the array"
-            )
-        case _:
-            return f"{resource.name}: choose a larger accelerator with --arch"
+def division_text(places: Iterable[Place | None]) -> str:
+    """How to divide sooner."""
+    found = list(places)
+    name = "the division{} is" if len(found) == 1 else "the divisions{} are"
+    return (
+        f"{name.format(lines_text(found))} on the way from one iteration to the next: divide by a constant,"
+        " or multiply by a reciprocal"
+    )
 
 
-def _shorter(node: Node) -> str:
-    name, advice = _LONG[OPS[node.op].latency_class]
-    return f"the {name}{_at(node.where)} is on the way from one iteration to the next: {advice}"
+def apart_text(meeting: Meeting) -> str:
+    """How to say that two accesses do not meet."""
+    return (
+        f"array '{meeting.name}' is {_access(meeting, meeting.before)} and {_access(meeting, meeting.after)},"
+        " and the compiler cannot tell that these are different elements: if they never meet, or what was"
+        " there before will do, use two arrays, one to read and one to write"
+    )
+
+
+def together_text(meeting: Meeting, number: int) -> str:
+    """How to do without waiting for what is stored."""
+    return (
+        f"array '{meeting.name}' is {_access(meeting, meeting.before)} and {_access(meeting, meeting.after)},"
+        f" which may be the same element in the next iteration: make {_number(number)} iterations one (FOR),"
+        " each with an array of its own, and put these together at the end"
+    )
+
+
+def array_text(resource: Resource) -> str:
+    """How to have more ports for an array."""
+    return (
+        f"array '{resource.name}' is accessed {_number(resource.needed)} times in an iteration, and its"
+        f" memory has {count(resource.available, 'port')}: use two arrays, one to read and one to write, if"
+        " what was there before will do"
+    )
+
+
+def outside_text(name: str, places: Iterable[Place | None]) -> str:
+    """What takes ports in all iterations though it happens outside innermost loops."""
+    return (
+        f"array '{name}' is used outside the innermost loop, too{lines_text(places)}, and one loop is made of"
+        " all, whose iterations all have room for that: do it in the host, or in another kernel"
+    )
+
+
+def test_text(places: Iterable[Place | None]) -> str:
+    """How to know earlier how often a loop runs."""
+    return (
+        f"the loop's test{lines_text(places)} waits for what the iteration computes:"
+        " count iterations that are known beforehand, or test what is known earlier"
+    )
+
+
+def turns_text(nodes: Iterable[Node], number: int) -> str:
+    """How to have more time from one iteration to the next."""
+    named = [n for n in nodes if n.variable not in (None, *_C_WORDS) and _plain(n) != "a value"]
+    what = f"{_plain(named[0])}{_at(named[0].where)}" if named else "what a recurrence computes"
+    return (
+        f"{what} is made of what it was in the iteration before: let {_number(number)} independent ones take"
+        " turns, so that each has as many iterations for it"
+    )
+
+
+def lines_text(places: Iterable[Place | None]) -> str:
+    """` (line 3)`, ` (lines 3, 5)`."""
+    lines = [str(line) for line in sorted({place.line for place in places if place is not None})]
+    return f" (line{'s' * (len(lines) > 1)} {', '.join(lines)})" if lines else ""
 
 
 def _access(meeting: Meeting, node: Node) -> str:

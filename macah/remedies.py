@@ -1,0 +1,111 @@
+"""Changes that who wrote a kernel could make, tried on the kernel: what each is, and the kernel after it.
+
+    h[x]++;                  ->    h[0][x]++; ... h[1][y]++;       an array for each of two iterations
+    while (a[i] != x) i++;   ->    for (k = 0; k < n; k++) i++;    a number of iterations that is known
+    q = x / d;               ->    q = x / 10;                     a divisor that is a constant
+
+What is made only tells what the interval would be: it need not compute what the program is to compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from backend.dfg import Node, Place
+from macah import ir
+from macah.ir import Apply, Const, Expr, Stmt
+from macah.remedies_arrays import array_remedies
+from macah.remedies_loops import test_remedies, turn_remedies
+from macah.remedy import Remedy
+from macah.walk import flat_map, map_expr, map_operands
+from macah.walk import statements as inside
+from macah.why import Why
+from macah.why_text import division_text, lines_text, stream_text
+
+DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
+
+
+def remedies(kernel: ir.Kernel, found: Why, loops: tuple[Place, ...]) -> Iterator[Remedy]:
+    """What may help against what binds, the easiest first.
+
+    `kernel` has no calls and no FOR loops any more; `loops` are the places of the source's loops.
+    """
+    nodes = [node for recurrence in found.recurrences for node in recurrence.nodes]
+    yield from _streams(kernel, found, nodes)
+    yield from _divisions(kernel, nodes)
+    yield from array_remedies(kernel, found)
+    yield from test_remedies(kernel, nodes, loops)
+    if found.recurrences:
+        yield from turn_remedies(kernel, nodes)
+
+
+# --- Streams
+
+
+def _streams(kernel: ir.Kernel, found: Why, nodes: list[Node]) -> Iterator[Remedy]:
+    """A stream that is used several times gets others beside it."""
+    needed = {r.name: r.needed for r in found.resources if r.kind == "stream"}
+    places = {node.where for node in nodes if node.stream is not None}
+    for capture in kernel.streams:
+        stream = capture.stream
+        sites = [s for s in inside(kernel.body) if isinstance(s, ir.Receive | ir.Send) and s.stream is stream]
+        if len(sites) < 2 or not (stream.name in needed or places & {s.where for s in sites}):
+            continue
+        text = stream_text(stream.name, needed.get(stream.name, len(sites)), [s.where for s in sites])
+        name = f"a stream each for what '{stream.name}' moves{lines_text(s.where for s in sites)}"
+        yield Remedy("stream", name, text, _Streams(capture).changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Streams:
+    capture: ir.StreamCapture
+
+    def changed(self, kernel: ir.Kernel) -> ir.Kernel:
+        streams, own = list(kernel.streams), self.capture.stream
+        first = True
+
+        def other(stmt: Stmt) -> tuple[Stmt]:
+            nonlocal first
+            if not isinstance(stmt, ir.Receive | ir.Send) or stmt.stream is not own:
+                return (stmt,)
+            if first:
+                first = False
+                return (stmt,)
+            beside = replace(own, name=f"{own.name}_{len(streams)}")
+            streams.append(replace(self.capture, stream=beside))
+            return (replace(stmt, stream=beside),)
+
+        body = flat_map(kernel.body, other)
+        return replace(kernel, body=body, streams=tuple(streams))
+
+
+# --- Divisions
+
+
+def _divisions(kernel: ir.Kernel, nodes: list[Node]) -> Iterator[Remedy]:
+    places = tuple(dict.fromkeys(n.where for n in nodes if n.op in DIVISIONS and n.where is not None))
+    if places:
+        name = f"constants to divide by{lines_text(places)}"
+        yield Remedy("division", name, division_text(places), _Divisions(places).changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Divisions:
+    places: tuple[Place, ...]
+
+    def changed(self, kernel: ir.Kernel) -> ir.Kernel:
+        lines = {(place.file, place.line) for place in self.places}
+
+        def constant(expr: Expr) -> Expr:
+            if isinstance(expr, Apply) and expr.op in DIVISIONS:
+                return Apply(expr.op, (expr.args[0], Const(10, expr.args[1].bits)), expr.bits)
+            return expr
+
+        def divided(stmt: Stmt) -> tuple[Stmt]:
+            where = stmt.where
+            if where is None or (where.file, where.line) not in lines:
+                return (stmt,)
+            return (map_operands(stmt, lambda expr: map_expr(expr, constant)),)
+
+        return replace(kernel, body=flat_map(kernel.body, divided))

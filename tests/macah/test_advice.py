@@ -1,0 +1,142 @@
+"""What would help a kernel is found by compiling it with changes: who makes them gets what was promised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arch.describe import load_fabric
+from macah.advice import Advice, advice
+from macah.lower import lower
+from macah.passes.pipeline import optimize
+from macah.program import read_program
+from macah.source_bound import source_bound
+from macah.todfg import build_dfg
+from macah.why import why
+
+FABRIC = load_fabric("grid8x8")
+
+
+def advised(text: str, directory: Path) -> tuple[int, Advice]:
+    """The bound of a kernel, without copies of loops' bodies, and what is said of it."""
+    source = directory / "p.macah"
+    source.write_text(text)
+    program = read_program(source)
+    kernel = lower(program, program.kernels[0])
+    dfg = build_dfg(optimize(kernel), FABRIC)
+    found = why(dfg, FABRIC)
+    interval = max((-(-r.cycles // r.distance) for r in found.recurrences), default=1)
+    interval = max((interval, *(r.interval for r in found.resources)))
+    return interval, advice(kernel, dfg, FABRIC, found, source_bound(kernel, FABRIC))
+
+
+STREAM = """void f(int stream in, int stream out, int n) {
+  kernel { for (int i = 0; i < n; i++) { int a, b, c; a <? in; b <? in; c <? in; out <! a * b + c; } }
+}
+"""
+STREAMS = """void f(int stream in, int stream in2, int stream in3, int stream out, int n) {
+  kernel { for (int i = 0; i < n; i++) { int a, b, c; a <? in; b <? in2; c <? in3; out <! a * b + c; } }
+}
+"""
+
+OUTSIDE = """int f(int a[256], int n) { int i = 0;
+  kernel {
+    int pivot = a[n - 1];
+    for (int j = 0; j < n - 1; j++)
+      if (a[j] < pivot) { int t = a[i]; a[i] = a[j]; a[j] = t; i++; }
+    int t = a[i];
+    a[i] = a[n - 1];
+    a[n - 1] = t;
+  } return i; }
+"""
+INSIDE = """int f(int a[256], int n, int pivot) { int i = 0;
+  kernel {
+    for (int j = 0; j < n - 1; j++)
+      if (a[j] < pivot) { int t = a[i]; a[i] = a[j]; a[j] = t; i++; }
+  } return i; }
+"""
+
+DIVISION = """int f(int x, int d, int n) { kernel {
+    for (int i = 0; i < n; i++)
+      x = (x + 1000) / d;
+  } return x; }
+"""
+CONSTANT = DIVISION.replace("/ d", "/ 10")
+
+WALK = """void f(unsigned seed, int h[64], int n) { kernel {
+    int x = 16;
+    for (int i = 0; i < n; i++) {
+      seed = seed * 5;
+      switch (seed >> 30) { case 0: x++; break; case 1: x--; break; case 2: x += 8; break; default: x -= 8; }
+      h[x & 63]++;
+    }
+} }
+"""
+TWO = """void f(unsigned seed, int h[2][64], int n) { kernel {
+    int x = 16;
+    for (int i = 0; i < n; i++) FOR (int k = 0; k < 2; k++) {
+      seed = seed * 5;
+      switch (seed >> 30) { case 0: x++; break; case 1: x--; break; case 2: x += 8; break; default: x -= 8; }
+      h[k][x & 63]++;
+    }
+} }
+"""
+
+LIST = """int f(const int next[100], int n) { int p = 5; unsigned s = 0;
+  kernel { for (int i = 0; i < n; i++) { s ^= p; p = next[p] ^ 1; } } return s; }
+"""
+LISTS = """int f(const int next[100], int n) { int p = 5, q = 6; unsigned s = 0;
+  kernel { for (int i = 0; i < n; i++) { s ^= p; int t = next[p] ^ 1; p = q; q = t; } } return s; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "said", "changed"),
+    [
+        (STREAM, ("stream",), "stream 'in' moves 3 words in an iteration, one in a cycle (line 2)", STREAMS),
+        (OUTSIDE, ("outside",), "used outside the innermost loop, too (lines 3, 6, 7, 8)", INSIDE),
+        (DIVISION, ("division",), "the division (line 3) is on the way", CONSTANT),
+        (WALK, ("together",), "make two iterations one (FOR), each with an array", TWO),
+        (LIST, ("turns",), "'p' (line 2) is made of what it was in the iteration before: let two", LISTS),
+    ],
+)
+def test_who_makes_the_change_gets_the_interval(
+    text: str, kinds: tuple[str, ...], said: str, changed: str, tmp_path: Path
+) -> None:
+    before, found = advised(text, tmp_path)
+    assert found.kinds == kinds
+    assert said in found.text
+    after, _ = advised(changed, tmp_path)
+    assert after == found.interval
+    assert after < before * found.iterations
+
+
+def test_nothing_is_promised_that_does_not_help(tmp_path: Path) -> None:
+    """The receives alone do not hold the lines up: what follows them takes as long."""
+    text = """void f(int stream in, int stream out, unsigned map[64], int n) { kernel {
+        for (int i = 0; i < n; i++) {
+          int x;
+          x <? in;
+          out <! map[x & 63] >> (x >> 6 & 31) & 1;
+          map[x & 63] |= 1u << (x >> 6 & 31);
+        }
+    } }
+    """
+    before, found = advised(text, tmp_path)
+    assert before == 2
+    assert found.interval is None
+    assert found.tried
+    assert found.text.startswith("no small change is known to help (not enough: ")
+
+
+def test_several_changes_are_told_if_they_help_together_only(tmp_path: Path) -> None:
+    text = """void f(int stream in, int stream out, int n) { kernel {
+        for (int i = 0; i < n; i++) { int a, b; a <? in; b <? in; out <! a; out <! b; }
+    } }
+    """
+    before, found = advised(text, tmp_path)
+    assert (before, found.interval, found.kinds) == (2, 1, ("stream", "stream"))
+    assert found.text.endswith("The interval could be 1 then")
+    assert "stream 'in'" in found.text
+    assert "stream 'out'" in found.text
