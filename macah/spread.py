@@ -25,6 +25,7 @@ from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import LoopTrips, loop_trips
+from macah.show import show_kernel
 from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.todfg import build_dfg
 from macah.walk import statements
@@ -126,11 +127,26 @@ def _paced(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice
     for length in ROWS if _has_rows(loops) and enabled(best.kernel, "pace_rows") else ():
         if found.bounds.recurrence <= found.bounds.resource:
             break
-        tried = _choice(replace(best.kernel, row=length), loops, fabric)
+        paced = replace(best.kernel, row=length)
+        if not _is_paced(paced) and not _needs_banks(best, fabric):
+            continue  # it is what it was
+        tried = _choice(paced, loops, fabric)
         better = (tried.interval, tried.bounds.mii) < (found.interval, found.bounds.mii)
         if better and pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES:
             found = tried
     return found
+
+
+def _is_paced(kernel: ir.Kernel) -> bool:
+    """True if `pace_rows` changes anything."""
+    stages: dict[str, ir.Kernel] = {}
+    optimize(kernel, lambda name, result: stages.update({name: result}))
+    return show_kernel(stages["convert_ifs"]) != show_kernel(stages["pace_rows"])
+
+
+def _needs_banks(best: Choice, fabric: Fabric) -> bool:
+    """True if other banks may be chosen once more."""
+    return enabled(best.kernel, "bank_arrays") and _busiest(best.dfg, fabric) > _crowd(best.dfg, fabric)
 
 
 def _delayed(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
