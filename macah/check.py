@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from macah import ir
-from macah.ir import Array, Body, Expr, Label, Load, Stmt, Stream
-from macah.walk import LEAVES, bodies, children, operands, targets
+from macah.ir import Array, Body, Const, Expr, Label, Load, Read, Stmt, Stream
+from macah.walk import bodies, operands, targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +66,19 @@ class _Checker:
 
     def body(self, body: Body, labels: frozenset[Label]) -> None:
         assert isinstance(body, tuple), body
+        known, exprs = self.known, self.exprs
         for stmt in body:
-            self.statement(stmt, labels)
+            if id(stmt) in known and isinstance(stmt, ir.Assign):  # nearly all are
+                exprs.add(id(stmt))
+            else:
+                self.statement(stmt, labels)
 
     def statement(self, stmt: Stmt, labels: frozenset[Label]) -> None:
         assert type(stmt) not in self.absent, stmt
         if isinstance(stmt, ir.Assign):
             self.exprs.add(id(stmt))
-            if id(stmt) not in self.known:
-                assert stmt.variable.bits in self.widths, stmt
-                self.expression(stmt.value)
+            assert stmt.variable.bits in self.widths, stmt
+            self.expression(stmt.value)
             return
         for expr in operands(stmt):
             self.expression(expr)
@@ -122,18 +125,24 @@ class _Checker:
         assert not self.streams or self.functions or stream in self.streams, stmt
 
     def expression(self, expr: Expr) -> None:
+        widths, exprs, known = self.widths, self.exprs, self.known
         pending = [expr]
         while pending:
             inner = pending.pop()
-            assert inner.bits in self.widths, inner
-            if isinstance(inner, LEAVES) or id(inner) in self.exprs:
+            if isinstance(inner, Read):
+                assert inner.variable.bits in widths, inner
                 continue
-            self.exprs.add(id(inner))
-            if id(inner) in self.known:
+            assert inner.bits in widths, inner
+            if isinstance(inner, Const) or id(inner) in exprs:
                 continue
-            pending += children(inner)
+            exprs.add(id(inner))
+            if id(inner) in known:
+                continue
             if isinstance(inner, Load):
                 assert len(inner.index) == len(inner.array.shape), inner
+                pending += inner.index
+            else:
+                pending += inner.args
 
     def call(self, call: ir.Call) -> None:
         function = call.function

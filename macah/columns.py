@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pycparser.c_parser import Coord
 
@@ -31,8 +31,7 @@ class MacahCoord(Coord):  # type: ignore[misc]
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(NamedTuple):
     """Where a word of the preprocessed text stands in the source: its columns, and the macro it came from."""
 
     begin: int

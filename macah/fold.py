@@ -9,7 +9,7 @@ from macah import ir
 from macah.fold_choices import fold_choice
 from macah.fold_shifts import SHIFTS, fold_rotation, fold_shift
 from macah.ir import FALSE, TRUE, Apply, Array, Const, Expr, Load, Read, Variable
-from macah.walk import LEAVES, read, statements, variables_in, written
+from macah.walk import LEAVES, operands, statements, targets, variables_in
 
 CONVERSIONS = frozenset({"sext32", "zext32", "trunc"})
 _ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl", "umax"})
@@ -331,27 +331,36 @@ def _choice(c: Expr, a: Expr, b: Expr, predicate: Holds) -> Expr | None:
 def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
     """The variables that are never anything but 0 or 1 (or unspecified)."""
     # What is read and never written is unspecified: 0, to all that run a kernel.
-    found = written(kernel.body) | read(kernel.body)
-    found -= {c.what for c in kernel.captured if isinstance(c.what, Variable)}
+    found = set[Variable]()
+    other = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
     users: dict[Variable, list[ir.Assign]] = {}
     pending: list[ir.Assign] = []
     for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Assign):  # nearly all are
+            value = stmt.value
+            used = variables_in(value)
+            found.add(stmt.variable)
+            found.update(used)
+            if isinstance(value, Load) or isinstance(value, Apply) and value.op not in LOGICAL:
+                other.add(stmt.variable)
+                continue
+            pending.append(stmt)
+            for variable in used:
+                users.setdefault(variable, []).append(stmt)
+            continue
+        found.update(targets(stmt))
+        for expr in operands(stmt):
+            found.update(variables_in(expr))
         match stmt:
-            case ir.Assign(variable, value):
-                if isinstance(value, Load) or isinstance(value, Apply) and value.op not in LOGICAL:
-                    found.discard(variable)
-                    continue
-                pending.append(stmt)
-                for used in variables_in(value):
-                    users.setdefault(used, []).append(stmt)
             case ir.Receive():
-                found -= set(stmt.targets)
+                other.update(stmt.targets)
             case ir.Late():
-                found.discard(stmt.target)
+                other.add(stmt.target)
             case ir.Call():
-                found -= set(stmt.results)
+                other.update(stmt.results)
             case _:
                 pass
+    found -= other
     while pending:
         stmt = pending.pop()
         if stmt.variable in found and not is_predicate(stmt.value, found):

@@ -62,7 +62,7 @@ class Graph:
         self.constants: dict[int, ir.Const] = {}
         self.predicates = set(predicates)  # variables that are always 0 or 1
         self.logical: set[int] = set()  # pure drafts that are
-        self.exprs: dict[Value, Expr] = {}
+        self.exprs: dict[Value | int, Expr] = {}  # by what `_key` says
         self.values: dict[int, Value] = {}  # by the id of one of these expressions
         self.leaves: dict[Variable, Value] = {}
 
@@ -113,7 +113,7 @@ class Graph:
             if known is None:
                 known = self.constants[value.value] = ir.Const(value.value)
             return known
-        found = self.exprs.get(value)
+        found = self.exprs.get(_key(value))
         if found is None:
             leaf = value.variable if isinstance(value, Before) else Variable("leaf")
             found = self._enter(Read(leaf), value)
@@ -123,7 +123,7 @@ class Graph:
         return found
 
     def _enter(self, expr: Expr, value: Value) -> Expr:
-        self.exprs[value] = expr
+        self.exprs[_key(value)] = expr
         self.values[id(expr)] = value
         return expr
 
@@ -144,7 +144,7 @@ class Graph:
         """The draft of an operation that is folded already."""
         if op in _COMMUTATIVE:
             operands.sort(key=_rank)
-        key = (op, *operands)
+        key = (op, *[_key(operand) for operand in operands])
         use = self.numbers.get(key)
         if use is None:
             use = self.numbers[key] = Use(self.add(Draft(op, tuple(operands), where=where)))
@@ -156,21 +156,25 @@ class Graph:
 
     def _holds(self, expr: Expr) -> bool:
         """True if the value is certainly 0 or 1."""
-        match expr:
-            case ir.Const(value):
-                return value < 2
-            case Read(variable):
-                return variable in self.predicates
-            case Apply(op) if op in COMPARISONS:
-                return True
-            case Apply():
-                known = self.values.get(id(expr))
-                if isinstance(known, Use):
-                    return known.node in self.logical
-                match expr:
-                    case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
-                        return all(self._holds(arg) for arg in args)
-        return False
+        if isinstance(expr, ir.Const):
+            return expr.value < 2
+        if isinstance(expr, Read):
+            return expr.variable in self.predicates
+        if not isinstance(expr, Apply):
+            return False
+        if expr.op in COMPARISONS:
+            return True
+        known = self.values.get(id(expr))
+        if isinstance(known, Use):
+            return known.node in self.logical
+        if expr.op not in ("and", "or", "xor", "select"):
+            return False
+        return all(self._holds(arg) for arg in expr.args[expr.op == "select" :])
+
+
+def _key(value: Value) -> Value | int:
+    """What stands for a value where it is looked up: the number of its node, which is compared quickly."""
+    return value.node if isinstance(value, Use) and not value.output and not value.distance else value
 
 
 def _gives_predicate(op: str, output: int) -> bool:

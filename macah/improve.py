@@ -60,6 +60,5 @@ def _renumbered(effects: Effects, new: Rebuilt) -> Effects:
 
 def _access(access: Access, new: Rebuilt) -> Access:
     base, more = new.graph.split(new.value(access.base))
-    return replace(
-        access, node=new.numbers[access.node], base=base, offset=(access.offset + more) % (1 << 32)
-    )
+    node, offset = new.numbers[access.node], (access.offset + more) % (1 << 32)
+    return Access(node, access.stores, base, offset, access.sites, access.settled)

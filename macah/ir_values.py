@@ -109,6 +109,7 @@ class Load:
     site: Site | None = None  # from `find_sites`
     settled: int = 0  # stores of so many iterations before this one need not be seen
     variables: tuple[Variable, ...] = field(init=False, repr=False, compare=False)  # see `walk.variables_in`
+    loads: tuple[Load, ...] = field(init=False, repr=False, compare=False)  # see `walk.loads_in`
 
     @property
     def bits(self) -> int:
@@ -127,6 +128,7 @@ class Apply:
     args: tuple[Expr, ...]
     bits: int = 32
     variables: tuple[Variable, ...] = field(init=False, repr=False, compare=False)  # see `walk.variables_in`
+    loads: tuple[Load, ...] = field(init=False, repr=False, compare=False)  # see `walk.loads_in`
 
     def __post_init__(self) -> None:
         op, args, bits = self.op, self.args, self.bits

@@ -34,7 +34,7 @@ def simplify_logic(loop: Loop, words: Mapping[int, Range]) -> tuple[Rebuilt, Loo
     """The loop with simpler conditions, choices and guards."""
     widths = Widths(loop, words)
     bits = {variable for variable, found in widths.before.items() if found.high <= 1}
-    return rebuilt(loop, _Rules(widths, Conditions(widths)), bits)
+    return rebuilt(loop, _Rules(widths, Conditions(widths)), widths.needed, bits)
 
 
 class _Rules(Rules):

@@ -83,6 +83,10 @@ class Propagator:
     def folded(self, expr: Expr) -> Expr:
         """The expression with what is known put in."""
         known = self.known or {}
+        if isinstance(expr, Const):
+            return expr
+        if isinstance(expr, Read):
+            return known.get(expr.variable, expr)
 
         def leaf(inner: Expr) -> Expr:
             if isinstance(inner, Read):
@@ -125,7 +129,7 @@ class Propagator:
         match stmt:
             case ir.Assign(variable, value, where):
                 value = self.folded(value)
-                if value != Read(variable):
+                if not isinstance(value, Read) or value.variable is not variable:
                     self.assign(variable, value)
                     out.append(Assign(variable, value, where))
             case ir.If():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 WIDTH = 32
 WORD = (1 << WIDTH) - 1
@@ -99,6 +100,7 @@ ALL = Range(0, WORD, -HALF, HALF - 1, WORD)
 TRUTH = Range(0, 1, 0, 1, 1)
 
 
+@lru_cache(4096)
 def exactly(value: int) -> Range:
     """One word."""
     number = value - WORD - 1 if value >= HALF else value

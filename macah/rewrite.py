@@ -76,13 +76,16 @@ class Rules:
         return new.graph.pure(draft.op, *operands, where=draft.where)
 
 
-def rebuilt(old: Loop, rules: Rules, predicates: Iterable[Variable] = ()) -> tuple[Rebuilt, Loop]:
+def rebuilt(
+    old: Loop, rules: Rules, needed: tuple[list[int], list[Variable]], predicates: Iterable[Variable] = ()
+) -> tuple[Rebuilt, Loop]:
     """The graph made again; effects and loads stay what they are, with new operands.
 
-    `predicates` are variables that are known to be 0 or 1, besides those that the graph knows.
+    `needed` is what `live` says; `predicates` are variables that are known to be 0 or 1, besides those that
+    the graph knows.
     """
     new = Rebuilt(old, Graph(old.graph.predicates.union(predicates)))
-    live, variables = old.live()
+    live, variables = needed
     for number in live:
         draft = old.graph.drafts[number]
         operands = tuple([rules.operand(new, number, p, value) for p, value in enumerate(draft.operands)])

@@ -17,7 +17,7 @@ T = TypeVar("T")
 LEAVES = (Const, Read)
 GUARDED = ir.Store | ir.Shift | ir.Receive | ir.Send | ir.Close | ir.Ended | ir.Turns | ir.Late | ir.Assert
 """The effects that a guard can keep from happening."""
-_NESTING = (ir.If, ir.Block, ir.DoWhile, ir.While, ir.UnrolledFor)
+_NESTING = frozenset({ir.If, ir.Block, ir.DoWhile, ir.While, ir.UnrolledFor})
 
 # --- Expressions
 
@@ -52,28 +52,38 @@ def variables_in(expr: Expr) -> tuple[Variable, ...]:
     try:
         return expr.variables
     except AttributeError:
-        found = tuple(_reads(expr))
-        object.__setattr__(expr, "variables", found)
-        return found
+        _look(expr)
+        return expr.variables
 
 
-def _reads(expr: Expr) -> list[Variable]:
-    pending, found, seen = [expr], list[Variable](), set[int]()
+def loads_in(expr: Expr) -> tuple[Load, ...]:
+    """The loads in an expression, each shared object once, outer before inner; found once, too."""
+    if isinstance(expr, LEAVES):
+        return ()
+    try:
+        return expr.loads
+    except AttributeError:
+        _look(expr)
+        return expr.loads
+
+
+def _look(expr: Apply | Load) -> None:
+    """Notes what variables and loads there are in an expression."""
+    pending: list[Expr] = [expr]
+    found, loads, seen = list[Variable](), list[Load](), set[int]()
     while pending:
         inner = pending.pop()
         if isinstance(inner, Read):
             found.append(inner.variable)
         elif not isinstance(inner, Const) and id(inner) not in seen:
             seen.add(id(inner))
-            pending += (inner.args if isinstance(inner, Apply) else inner.index)[::-1]
-    return found
-
-
-def loads_in(expr: Expr) -> list[Load]:
-    """The loads in an expression."""
-    if isinstance(expr, LEAVES):
-        return []
-    return [inner for inner in subexpressions(expr) if isinstance(inner, Load)]
+            if isinstance(inner, Load):
+                loads.append(inner)
+                pending += inner.index[::-1]
+            else:
+                pending += inner.args[::-1]
+    object.__setattr__(expr, "variables", tuple(found))
+    object.__setattr__(expr, "loads", tuple(loads))
 
 
 def folded(expr: Expr, made: Callable[[Expr, list[T]], T]) -> T:
@@ -189,8 +199,11 @@ def map_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
 
 def updated(stmt: S, **changes: object) -> S:
     """The statement with some fields changed; itself if they are the same objects as before."""
-    same = all(getattr(stmt, name) is value for name, value in changes.items())
-    return stmt if same else replace(stmt, **changes)  # type: ignore[arg-type]
+    if all(getattr(stmt, name) is value for name, value in changes.items()):
+        return stmt
+    # As `replace` does, which takes twice as long.
+    make: Callable[..., S] = type(stmt)
+    return make(*[changes[n] if n in changes else getattr(stmt, n) for n in stmt.__match_args__])
 
 
 def _each(exprs: tuple[Expr, ...], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
@@ -277,13 +290,15 @@ def map_targets(stmt: Stmt, change: Callable[[Variable], Variable]) -> Stmt:
 
 def statements(body: Body) -> Iterator[Stmt]:
     """Every statement of a body, those inside others too, outer before inner."""
-    pending = list(reversed(body))
+    pending = [iter(body)]
     while pending:
-        stmt = pending.pop()
-        yield stmt
-        if isinstance(stmt, _NESTING):
-            for inner in reversed(bodies(stmt)):
-                pending.extend(reversed(inner))
+        for stmt in pending[-1]:
+            yield stmt
+            if type(stmt) in _NESTING:
+                pending += map(iter, reversed(bodies(stmt)))
+                break
+        else:
+            pending.pop()
 
 
 def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
@@ -326,7 +341,11 @@ def read(body: Body) -> set[Variable]:
     found = set[Variable]()
     for stmt in statements(body):
         if isinstance(stmt, ir.Assign):  # nearly all are
-            found.update(variables_in(stmt.value))
+            value = stmt.value
+            if isinstance(value, Read):
+                found.add(value.variable)
+            elif not isinstance(value, Const):
+                found.update(variables_in(value))
         else:
             for expr in operands(stmt):
                 found.update(variables_in(expr))
@@ -349,18 +368,13 @@ def arrays_written(body: Body) -> set[Array]:
 
 def arrays_read(body: Body) -> set[Array]:
     """The arrays that a body may read."""
-    found, seen = set[Array](), set[int]()
+    found = set[Array]()
     for stmt in statements(body):
         if isinstance(stmt, ir.Shift):
             found.add(stmt.array)
-        pending = list(operands(stmt))
-        while pending:
-            inner = pending.pop()
-            if not isinstance(inner, LEAVES) and id(inner) not in seen:
-                seen.add(id(inner))
-                if isinstance(inner, Load):
-                    found.add(inner.array)
-                pending += children(inner)
+        for expr in operands(stmt):
+            if not isinstance(expr, LEAVES):
+                found.update([load.array for load in loads_in(expr)])
     return found
 
 

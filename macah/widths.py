@@ -38,14 +38,15 @@ class Widths:
         self.loop = loop
         self.drafts = loop.graph.drafts
         self.words = words
-        self.live, variables = loop.live()
+        self.needed = loop.live()
+        self.live, variables = self.needed
         self.variables = _in_order(variables, loop.final)
         self.ranges: dict[int, Range] = {}
         self.before: dict[Variable, Range] = {v: self._initial(v) for v in self.variables}
         self.steps = Counter[Variable]()  # how often they have grown
         # What is computed from a value: its users, and choices whose conditions are followed as far as that;
         # variables that get their next values so, by the complements of their places.
-        self.users: dict[Value, dict[int, None]] = {}
+        self.users: dict[Variable | int, dict[int, None]] = {}  # of variables and nodes
         self.reader: int | None = None
         self.stale = set[int]()  # places of variables whose next values may have changed
         self.due: list[int] = []  # those behind the present one, `place`, as a heap
@@ -56,13 +57,26 @@ class Widths:
 
     def range(self, value: Value) -> Range:
         """What a value may be."""
-        if self.reader is not None:
-            self.users.setdefault(value, {})[self.reader] = None
         if isinstance(value, Use):
-            return TRUTH if value.output else self.ranges[value.node]
+            if value.output:
+                return TRUTH
+            if self.reader is not None:
+                self._uses(value.node, self.reader)
+            return self.ranges[value.node]
         if isinstance(value, Const):
             return exactly(value.value)
-        return self.before[value.variable] if isinstance(value, Before) else ALL
+        if not isinstance(value, Before):
+            return ALL
+        if self.reader is not None:
+            self._uses(value.variable, self.reader)
+        return self.before[value.variable]
+
+    def _uses(self, value: Variable | int, reader: int) -> None:
+        readers = self.users.get(value)
+        if readers is None:
+            self.users[value] = {reader: None}
+        else:
+            readers[reader] = None
 
     # --- Loop-carried values
 
@@ -101,7 +115,7 @@ class Widths:
                 elif turn > 1:
                     wider = _widened(old, wider, *limits)
                 self.before[variable] = wider
-                self._update([Before(variable)])
+                self._update([variable])
                 changed = True
         self.reader, self.place = None, len(self.variables)
         return changed
@@ -118,7 +132,7 @@ class Widths:
         for _ in range(2):
             facts = self._goes_on()
             found = {v: self._initial(v) | self._returning(v, facts) for v in self.variables}
-            changed: list[Value] = [Before(v) for v, new in found.items() if new != self.before[v]]
+            changed = [v for v, new in found.items() if new != self.before[v]]
             self.before |= found
             self._update(changed)
 
@@ -130,10 +144,10 @@ class Widths:
     def _returning(self, variable: Variable, facts: Facts) -> Range:
         return TRUTH if variable == self.loop.alive else self.under(self.loop.final[variable], facts)
 
-    def _update(self, changed: list[Value]) -> None:
-        """Compute again what uses these values."""
+    def _update(self, changed: list[Variable]) -> None:
+        """Compute again what uses the values of these variables."""
         self.reader = None
-        queued = {number for value in changed for number in self.users.get(value, ())}
+        queued = {number for variable in changed for number in self.users.get(variable, ())}
         for number in queued:
             if number < 0:
                 self._wake(~number)
@@ -144,7 +158,7 @@ class Widths:
             new = self._computed(number)
             if new != self.ranges[number]:
                 self.ranges[number] = new
-                for user in self.users.get(Use(number), ()):
+                for user in self.users.get(number, ()):
                     if user < 0:
                         self._wake(~user)
                     elif user not in queued:
@@ -167,22 +181,19 @@ class Widths:
         return found
 
     def _result(self, draft: Draft, word: Range) -> Range:
-        match draft.op, draft.operands:
-            case "select", (condition, a, b):
-                arms = [
-                    self.range(arm) & self.under(arm, self.facts(condition, holds))
-                    for arm, holds in ((a, True), (b, False))
-                    if self._possible(condition, holds)
-                ]
-                return joined(arms)
-            case "recv" | "try_recv", (old, _):
-                return word | self.range(old)
-            case "ended" | "try_send", _:
-                return TRUTH
-            case op, operands if OPS[op].pure:
-                return range_of(op, tuple([self.range(operand) for operand in operands]))
-            case _:
-                return word
+        if draft.op == "select":
+            condition, a, b = draft.operands
+            arms = [
+                self.range(arm) & self.under(arm, self.facts(condition, holds))
+                for arm, holds in ((a, True), (b, False))
+                if self._possible(condition, holds)
+            ]
+            return joined(arms)
+        if draft.op not in _EFFECTS:
+            return range_of(draft.op, tuple([self.range(operand) for operand in draft.operands]))
+        if draft.op in ("recv", "try_recv"):
+            return word | self.range(draft.operands[0])
+        return TRUTH if draft.op in ("ended", "try_send") else word
 
     def _possible(self, condition: Value, holds: bool) -> bool:
         found = self.range(condition)

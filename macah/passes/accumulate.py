@@ -58,6 +58,9 @@ def accumulate(kernel: ir.Kernel) -> ir.Kernel:
     stored = arrays_written(kernel.body)
     if not stored or not has_loop(kernel.body):
         return kernel
+    loops = [stmt for stmt in statements(kernel.body) if isinstance(stmt, DoWhile)]
+    if not any(True for loop in loops if not has_loop(loop.body) for _ in _fixed(loop)):
+        return kernel
     located, _ = Finder(stored).body(kernel.body)
     accumulator = _Accumulator()
     body = accumulator.body(located)
@@ -116,6 +119,16 @@ class _Accumulator:
 
 def _sums(loop: DoWhile) -> Iterator[_Sum]:
     """The elements in which a loop accumulates, and that nothing else in it touches."""
+    for same in _fixed(loop):
+        found = [_sum(store) for store in same]
+        first = found[0]
+        if first is not None and all(other is not None and _alike(first, other) for other in found):
+            values = {key: value for other in found if other for key, value in other.values.items()}
+            yield replace(first, values=values)
+
+
+def _fixed(loop: DoWhile) -> Iterator[list[ir.Store]]:
+    """The stores to each array that has as many loads, if the loop does not change the first one's index."""
     inside = list(statements(loop.body))
     stores: dict[Array, list[ir.Store]] = {}
     for stmt in inside:
@@ -129,11 +142,7 @@ def _sums(loop: DoWhile) -> Iterator[_Sum]:
         fixed = changed.isdisjoint(v for expr in index for v in variables_in(expr))
         fixed &= stores.keys().isdisjoint(load.array for expr in index for load in loads_in(expr))
         if fixed and loads[array] == len(same) and array.bits == 32:
-            found = [_sum(store) for store in same]
-            first = found[0]
-            if first is not None and all(other is not None and _alike(first, other) for other in found):
-                values = {key: value for other in found if other for key, value in other.values.items()}
-                yield replace(first, values=values)
+            yield same
 
 
 def _alike(a: _Sum, b: _Sum) -> bool:

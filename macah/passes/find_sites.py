@@ -15,7 +15,17 @@ from macah.evolution import Forms
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Stmt, Variable
 from macah.site import Affine, Loop, Site
 from macah.trips import find_counters, limit
-from macah.walk import arrays_written, is_constant, map_expr, map_operands, statements, targets
+from macah.walk import (
+    arrays_written,
+    is_constant,
+    loads_in,
+    map_expr,
+    map_operands,
+    operands,
+    statements,
+    targets,
+    updated,
+)
 
 
 def find_sites(kernel: ir.Kernel) -> ir.Kernel:
@@ -58,8 +68,7 @@ class Finder:
             case ir.Store(array, index):
                 address = self.forms.address(array, index)
                 stmt = self.located(stmt)
-                assert isinstance(stmt, ir.Store)
-                stmt = replace(stmt, site=self.site(address))
+                stmt = updated(stmt, site=self.site(address))
             case _:
                 stmt = self.located(stmt)
                 self.forms.forget(targets(stmt))
@@ -67,6 +76,8 @@ class Finder:
 
     def located(self, stmt: Stmt) -> Stmt:
         """The statement with sites on the loads that it evaluates itself."""
+        if not any(map(loads_in, operands(stmt))):
+            return stmt
         return map_operands(stmt, lambda expr: map_expr(expr, self.leaf))
 
     def leaf(self, expr: Expr) -> Expr:

@@ -26,6 +26,7 @@ from macah.walk import (
     map_bodies,
     map_operands,
     map_targets,
+    operands,
     read,
     replace_reads,
     statements,
@@ -156,13 +157,21 @@ def _is_boolean(expr: Expr, known: set[Variable]) -> bool:
 def _booleans(kernel: ir.Kernel) -> set[Variable]:
     """The variables that are only ever given predicates: all that may be, less those that are not."""
     values: dict[Variable, list[Expr]] = {}
+    reads = set[Variable]()
     other = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
     for stmt in statements(kernel.body):
+        if isinstance(stmt, Assign):  # nearly all are
+            value = stmt.value
+            given = values.setdefault(stmt.variable, [])
+            reads.update(variables_in(value))
+            if isinstance(value, Apply) and value.op not in LOGICAL:
+                other.add(stmt.variable)
+            else:
+                given.append(value)
+            continue
+        for expr in operands(stmt):
+            reads.update(variables_in(expr))
         match stmt:
-            case Assign(variable, Apply(op)) if op not in LOGICAL:
-                other.add(variable)
-            case Assign(variable, value):
-                values.setdefault(variable, []).append(value)
             case ir.Receive():
                 other.update(stmt.targets)
             case ir.Late():
@@ -173,7 +182,7 @@ def _booleans(kernel: ir.Kernel) -> set[Variable]:
         for variable in targets(stmt):
             values.setdefault(variable, [])
     # What is read and never written is unspecified: 0, to all that run a kernel.
-    known = (values.keys() | read(kernel.body)) - other
+    known = (values.keys() | reads) - other
     users: dict[Variable, set[Variable]] = {}
     for variable, given in values.items():
         for expr in given:

@@ -24,24 +24,24 @@ from macah.dependence import Distances
 from macah.ir import Array, Assign, Body, Const, DoWhile, Expr, Load, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.find_sites import Finder
-from macah.passes.reuse_survey import Access, Survey, accesses_in, step_of
+from macah.passes.reuse_survey import MOST_ACCESSES, Access, Survey, accesses_in, count_accesses, step_of
 from macah.site import Site
 from macah.sources import element_source, piece_name
 from macah.walk import (
-    arrays_read,
     arrays_written,
     has_loop,
     is_constant,
     map_bodies,
     map_expr,
     map_operands,
+    statements,
 )
 
 
 def reuse_elements(kernel: ir.Kernel) -> ir.Kernel:
     """Load elements only once; see the module for an example."""
     stored = arrays_written(kernel.body)
-    if not enabled(kernel, "find_sites") or not arrays_read(kernel.body):
+    if not enabled(kernel, "find_sites") or not _may_reuse(kernel.body):
         return kernel
     located, _ = _Locator(stored).body(kernel.body)
     reuser = _Reuser(kernel, stored)
@@ -50,6 +50,12 @@ def reuse_elements(kernel: ir.Kernel) -> ir.Kernel:
         return kernel
     body = _without_sites(body, stored)
     return replace(kernel, body=body, captured=(*kernel.captured, *reuser.captures.values()))
+
+
+def _may_reuse(body: Body) -> bool:
+    """Whether there is a loop without others in it that has some, and not too many, accesses to an array."""
+    loops = [stmt for stmt in statements(body) if isinstance(stmt, DoWhile) and not has_loop(stmt.body)]
+    return any(1 < n <= MOST_ACCESSES for loop in loops for n in count_accesses(loop.body).values())
 
 
 class _Locator(Finder):

@@ -5,6 +5,7 @@ a[i] = x; y = a[i] + a[i - 1]                  a[i] is what the store stores, a[
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -124,6 +125,18 @@ def accesses_in(body: Body) -> Iterator[Access]:
             if isinstance(inner, ir.Store) and inner.site is not None:
                 sure = inner is stmt and is_constant(inner.guard, 1)
                 yield Access(inner.array, inner.index, inner.site, place, inner.value, sure)
+
+
+def count_accesses(body: Body) -> Counter[Array]:
+    """How many accesses to each array `accesses_in` finds once all have sites."""
+    found: Counter[Array] = Counter()
+    for stmt in statements(body):
+        if isinstance(stmt, ir.Store):
+            found[stmt.array] += 1
+        for expr in operands(stmt):
+            for load in loads_in(expr):
+                found[load.array] += 1
+    return found
 
 
 def step_of(access: Access) -> int:
