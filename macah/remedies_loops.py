@@ -138,6 +138,13 @@ class _Turns:
     number: int
 
     def changed(self, kernel: ir.Kernel) -> ir.Kernel:
+        begins = list[ir.Capture]()  # each one begins with something else
+
+        def begun(variable: Variable) -> Read:
+            begins.append(captured(Variable(f"{variable.name}_{len(begins)}_begin", variable.bits)))
+            assert isinstance(begins[-1].what, Variable)
+            return Read(begins[-1].what)
+
         def rotated(stmt: Stmt) -> tuple[Stmt, ...]:
             if not isinstance(stmt, ir.While) or has_loop(stmt.body):
                 return (stmt,)
@@ -145,10 +152,11 @@ class _Turns:
             changed = written((*stmt.before, *stmt.body))
             for variable in sorted(changed - _counters(stmt.body), key=lambda v: v.name):
                 others = [Variable(f"{variable.name}_{k}", variable.bits) for k in range(self.number)]
-                before += [Assign(other, Read(variable), stmt.where) for other in others[1:]]
+                before += [Assign(other, begun(other), stmt.where) for other in others[1:]]
                 ring = [variable, *others[1:], others[0]]
                 after.append(Assign(others[0], Read(variable), stmt.where))
                 after += [Assign(a, Read(b), stmt.where) for a, b in zip(ring, ring[1:], strict=False)]
             return (*before, replace(stmt, body=(*stmt.body, *after)))
 
-        return replace(kernel, body=flat_map(kernel.body, rotated))
+        body = flat_map(kernel.body, rotated)
+        return replace(kernel, body=body, captured=(*kernel.captured, *begins))
