@@ -231,6 +231,20 @@ class Flow:
             self.rip(self.outs[i])
         self.route_node(n)
 
+    @cython.locals(n=cython.int, e=cython.int)
+    def restore(self, units: list[int], start: list[int]) -> None:
+        """Put all nodes back to where they were, and route all edges anew."""
+        nodes: cython.int = len(units)
+        for e in range(len(self.source)):
+            self.rip(e)
+        for n in range(nodes):
+            self.settle(n, -1)
+            self.unit[n] = units[n]
+            self.start[n] = start[n]
+            self.settle(n, 1)
+        for n in sorted(range(nodes), key=start.__getitem__):
+            self.route_node(n)
+
     def reroute(self, e: cython.int) -> bool:
         """Give an edge a new route at today's prices."""
         self.rip(e)

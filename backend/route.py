@@ -68,6 +68,11 @@ PRESSED = Manner(settling=20, rest=40, renewal=2, work=12_000_000)
 ROUND, KEPT = 100, 0.3
 """Iterations without a new best until prices begin anew, and how much of what was learnt they keep."""
 
+ASTRAY, MORE, SOON = 1.5, 10, 20
+"""Where tiles have one way out each, everything then goes back to where the best was, too; after SOON such
+iterations already, if there are MORE conflicts than ASTRAY times the best. High prices drive operations apart
+there, so that words take the ways of others, and conflicts grow and grow."""
+
 LONG, FULL = 8, 0.6
 """With intervals so long values are mostly held, not moved; where they need more than this part of the
 registers, those are scarce."""
@@ -110,7 +115,8 @@ def route(
         and sum(demand(problem, interval, start)) > FULL * interval * problem.terrain.registers
     )
     relocation = Relocation(problem, board, flood, seed)
-    negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY)
+    narrow = 0 < problem.terrain.ways_out <= problem.terrain.tiles
+    negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY, narrow)
     conflicts = negotiation.run(len(problem.source), effort, pulse)
     return (
         _left(problem, board, ledger, conflicts)
@@ -134,27 +140,33 @@ def _left(problem: Problem, board: Board, ledger: Ledger, count: int) -> Left:
 
 @dataclass(frozen=True, slots=True)
 class Negotiation:
-    """The parts that negotiate, and how."""
+    """The parts that negotiate, and how; `narrow`: tiles have one way out each."""
 
     flow: Flow
     flood: Flood
     ledger: Ledger
     relocation: Relocation
     manner: Manner
+    narrow: bool
 
     def run(self, all_edges: int, effort: float, pulse: Callable[[int], None]) -> int:
         """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
         best, iteration, manner = 1 << 30, 0, self.manner
-        best_iteration, best_work, forgiven = 0, 0, 0
+        best_iteration, best_work, begun, places = 0, 0, 0, self.ledger.places()
         while True:
             nodes, edges = self.ledger.survey()
             conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
             pulse(conflicts)
             if conflicts < best:
                 best, best_iteration, best_work = conflicts, iteration, work
-            if iteration - max(best_iteration, forgiven) > ROUND:
-                forgiven = iteration
+                begun, places = iteration, self.ledger.places()
+            astray = self.narrow and iteration - begun > SOON and conflicts > ASTRAY * best + MORE
+            if astray or iteration - begun > ROUND:
+                begun = iteration
                 self.ledger.forgive(KEPT, SHARING)
+                if self.narrow:
+                    self.flow.restore(*places)
+                nodes, edges = self.ledger.survey()
             patience = effort * max(1.0, all_edges / USUAL)
             stale = (
                 iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * patience

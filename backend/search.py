@@ -21,7 +21,7 @@ from .moves import only_outputs
 from .pressure import demand, gentle_schedule
 from .refusal import no_routes, out_of_time, too_many_values
 from .route import Left
-from .solved import BRIEF, MOST, QUESTIONS, decided, overwritten, small, solved
+from .solved import BRIEF, MOST, QUESTIONS, decided, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
@@ -110,6 +110,7 @@ class Search:
         """A mapping at the smallest interval that succeeds, or the best when time is up or Ctrl-C comes."""
         try:
             self._climb()
+            self._leap()
             self._descend()
         except OutOfTime:
             self.late = True
@@ -158,6 +159,12 @@ class Search:
             self._try(interval, quick=False)
             if self.best.interval > interval:
                 return
+
+    def _leap(self) -> None:
+        """Straight to the bound, where a recurrence makes that a question for the solver."""
+        least = self.options.interval or self.bounds.mii
+        if self.best is not None and self.best.interval > least and not small(self.problem):
+            self._solved(least, brief=False)
 
     def _trials(self, interval: int) -> Trials:
         return self.trials.setdefault(interval, Trials())
@@ -249,12 +256,17 @@ class Search:
         trials = self._trials(interval)
         if trials.asked or self.asked >= QUESTIONS - brief or (self.hungry and self.asked):
             return False
+        whole = small(self.problem)
+        if not whole and (brief or not tight(self.problem, self.bounds, interval)):
+            return False
         self.asked += 1
         effort, conflicts = self.options.effort, BRIEF * (self.asked + 1) if brief else MOST
         if self.overwritten:
             found = decided(self.problem, interval, effort, self.clock.left(), trials.fewest)
-        else:
+        elif whole:
             found = solved(self.problem, interval, effort, self.clock.left(), conflicts)
+        else:
+            found = timed(self.problem, interval, effort, self.clock.left())
         trials.asked = found is not None or not brief
         if found is None:
             return False

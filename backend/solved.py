@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from arch.fabric import Fabric
 
-from .bound import minimum_interval
+from .bound import Bounds, minimum_interval
 from .dfg import DFG
 from .flat import Problem
 from .mapping import DoesNotFit, Mapping
@@ -64,6 +64,14 @@ FAR, FARTHER = 1.18, 500
 """Where annealing leaves more conflicts than FAR times the operations, there are FARTHER of the solver's."""
 
 
+LARGEST_TIGHT, TIGHT = 40_000, 0.25
+"""Graphs up to this size are asked about, too, where a recurrence binds and operations have few cycles to
+choose from: this part of an interval, in the mean, in the shortest schedules."""
+
+TIGHT_SLACK, TIGHT_CONFLICTS = (2, 4), 8000
+"""These cycles of slack, and so many conflicts."""
+
+
 class Refuted(Enum):
     """There is no mapping in schedules of up to WIDE cycles and an interval more than the shortest."""
 
@@ -73,6 +81,21 @@ class Refuted(Enum):
 def small(problem: Problem) -> bool:
     """Whether a graph is one for the solver, which does not know planes of bits."""
     return not problem.fabric.planes and _size(problem) <= LARGEST
+
+
+def tight(problem: Problem, bounds: Bounds, interval: int) -> bool:
+    """Whether a larger graph is one for the solver, as a recurrence leaves little choice of times."""
+    if problem.fabric.planes or not 1 < interval == bounds.recurrence or _size(problem) > LARGEST_TIGHT:
+        return False
+    # Imported here: what it imports loads a solver, which few kernels need.
+    from .exact_domain import whole_domain
+    from .exact_model import ground
+
+    domain = whole_domain(problem, ground(problem.fabric), interval, 0)
+    if domain is None:
+        return False
+    choice = sum(domain.late) - sum(domain.early)
+    return choice <= TIGHT * interval * problem.nodes
 
 
 def overwritten(problem: Problem) -> bool:
@@ -103,8 +126,6 @@ def solved(
     problem: Problem, interval: int, effort: float, seconds: float, most: int = MOST
 ) -> Mapping | Refuted | None:
     """A mapping of a small graph at an interval, or that there is none; None if that is not known soon."""
-    if not small(problem):
-        return None
     # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import Status, prove
 
@@ -114,6 +135,18 @@ def solved(
         if proof.mapping:
             return proof.mapping
     return Refuted.WITHIN_HORIZON if proof.status is Status.INFEASIBLE else None
+
+
+def timed(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
+    """A mapping of a `tight` graph, if that is found soon."""
+    from .exact import prove
+
+    conflicts = round(effort * TIGHT_CONFLICTS)
+    for slack in TIGHT_SLACK:
+        proof = prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds)
+        if proof.mapping:
+            return proof.mapping
+    return None
 
 
 def decided(

@@ -21,12 +21,16 @@ from backend.bound import minimum_interval
 from backend.check import check_mapping
 from backend.clock import OutOfTime
 from backend.dfg import DFG, Const, Node, Use
+from backend.flat import Board, Problem
+from backend.flow import Flow
+from backend.ledger import Ledger
 from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.search import Search
 from backend.show import show_mapping
+from backend.solved import small, tight, timed
 
-SMALL, LARGE, MOSAIC = (load_fabric(name) for name in ("grid4x4", "grid8x8", "mosaic:3x3"))
+SMALL, LARGE, MOSAIC, MESH = (load_fabric(name) for name in ("grid4x4", "grid8x8", "mosaic:3x3", "mesh:4x4"))
 
 
 def test_the_filter_starts_an_iteration_in_every_cycle() -> None:
@@ -156,6 +160,16 @@ def test_more_registers_never_map_worse(dfg: DFG, tmp_path: Path) -> None:
     assert intervals == sorted(intervals, reverse=True)
 
 
+def rings(count: int, length: int) -> DFG:
+    """Rings of operations, each going round in an iteration; those of all rings read those of the first."""
+    nodes = []
+    for n in range(count * length):
+        ring, at = divmod(n, length)
+        before = Use(n - 1) if at else Use(n + length - 1, 1)
+        nodes.append(Node(n, "alu_2", (before, Use(at) if ring else before)))
+    return DFG("rings", tuple(nodes), (), (), (), (), ())
+
+
 VARIED = [
     *(random_graph(seed, 40) for seed in (0, 1, 2, 5, 6, 7)),
     *(mixed(80, 2), mixed(60, 3, far=0.3), layered(60, 1), sad(8)),
@@ -180,6 +194,36 @@ def test_no_more_registers_of_many_map_worse(dfg: DFG, size: str, tmp_path: Path
     fabrics = (with_registers("mesh", size, registers, tmp_path) for registers in range(1, 9))
     intervals = [map_kernel(dfg, fabric, MapOptions()).interval for fabric in fabrics]
     assert intervals == sorted(intervals, reverse=True)
+
+
+def test_a_recurrence_that_leaves_no_choice_is_a_question_for_the_solver() -> None:
+    dfg = rings(6, 10)
+    problem, bounds = Problem(dfg, MESH), minimum_interval(dfg, MESH)
+    assert (bounds.mii, small(problem)) == (10, False)
+    assert tight(problem, bounds, 10) and not tight(problem, bounds, 11)
+    mapping = timed(problem, 10, 1.0, 1e9)
+    assert mapping is not None and mapping.interval == 10
+    check_mapping(mapping)
+
+
+def test_routes_are_as_before_once_all_is_back_where_it_was() -> None:
+    mapping = map_kernel(layered(60, 1), MESH, MapOptions())
+    problem, start, unit = (
+        Problem(mapping.dfg, MESH),
+        mapping.placement.schedule.start,
+        mapping.placement.unit,
+    )
+    board = Board(problem, mapping.interval, unit, start, [-1], 64)
+    flow = Flow(problem, board)
+    Ledger(problem, board)
+    for n in sorted(range(problem.nodes), key=start.__getitem__):
+        flow.route_node(n)
+    used, busy = bytes(board.used), bytes(board.busy)
+    for n in range(0, problem.nodes, 3):
+        flow.lift(n)
+        flow.put(n, unit[n], start[n] + 1)
+    flow.restore(list(unit), list(start))
+    assert (bytes(board.used), bytes(board.busy)) == (used, busy)
 
 
 def test_parts_that_nothing_connects_begin_together() -> None:
@@ -242,5 +286,11 @@ def test_compiled_and_plain_python_agree(uncompiled: dict[str, ModuleType]) -> N
     assert uncompiled["flow"].__file__.endswith("flow.py")
     assert inspect.isfunction(vars(uncompiled["attempt"].route.__globals__["Flow"])["put"])
     options = MapOptions(seed=2, effort=0.2)
-    for dfg, fabric in ((random_graph(1, 24), SMALL), (fir(4), SMALL), (random_graph(2, 20), MOSAIC)):
+    cases = (
+        (random_graph(1, 24), SMALL),
+        (fir(4), SMALL),
+        (random_graph(2, 20), MOSAIC),
+        (layered(40, 1), MESH),
+    )
+    for dfg, fabric in cases:
         assert uncompiled["mapper"].map_kernel(dfg, fabric, options) == map_kernel(dfg, fabric, options)
