@@ -110,7 +110,8 @@ class _Pacer:
     def nest(self, loop: DoWhile, parts: Parts, after: Live, starts: Starts) -> _Nest | None:
         """The nest of a loop, if it is known when a row starts how long it is."""
         plain, steps = parts.inner, find_steps(parts.inner)
-        assert steps is not None
+        if steps is None:  # they are not found again where the loops around it have become one
+            return None
         parts = self.ahead.with_named_guard(self.ahead.with_named_starts(parts))
         start = _start(parts, steps.variable)
         count = start and trips(steps, plain, start, parts.inner.guard)

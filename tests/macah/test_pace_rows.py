@@ -125,6 +125,10 @@ def check(seed: int) -> bool:
     return differs(made, "pace_rows") and agrees(made, seed)
 
 
+def test_loops_without_steps_once_those_around_them_are_one_stay() -> None:
+    assert agrees(replace(random_nest(6000046), row=2), 6000046)
+
+
 def test_random_nests() -> None:
     assert sum(check(seed) for seed in (*range(50), 5051, 5577, 5804)) > 12
 
