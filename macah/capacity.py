@@ -13,19 +13,34 @@ from backend.dfg import DFG
 class Capacity:
     """So many operations, and accesses to one memory; those of `grid8x8` where nothing is known.
 
-    `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add.
+    `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
+    many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies.
     """
 
     units: int = 64
     ports: int = 2
     multiplies: bool = True
+    memories: int = 0
 
     def least_interval(self, dfg: DFG) -> int:
         """What units, streams and memories allow."""
-        counts = Counter((node.stream, node.memory) for node in dfg.nodes)
-        del counts[None, None]
-        loads = [-(-n // (self.ports if stream is None else 1)) for (stream, _), n in counts.items()]
-        return max([1, -(-len(dfg.nodes) // self.units), *loads])
+        streams = Counter(node.stream for node in dfg.nodes if node.stream is not None)
+        words = max(streams.values(), default=1)
+        return max(words, -(-len(dfg.nodes) // self.units), self._memory_interval(dfg))
+
+    def _memory_interval(self, dfg: DFG) -> int:
+        """What the ports of memories allow: each copy of an array gets all stores and some of the loads."""
+        stores = Counter(node.memory for node in dfg.nodes if node.op == "store")
+        loads = Counter(node.memory for node in dfg.nodes if node.op == "load")
+        arrays = [(stores[memory], loads[memory]) for memory in stores | loads]
+        whole = max((-(-sum(counts) // self.ports) for counts in arrays), default=1)
+        for interval in range(1, whole):
+            room = self.ports * interval
+            if all(stored + bool(loaded) <= room for stored, loaded in arrays):
+                needed = sum(-(-loaded // (room - stored)) for stored, loaded in arrays if loaded)
+                if needed + sum(not loaded for _, loaded in arrays) <= self.memories:
+                    return interval
+        return max(1, whole)
 
 
 GRID = Capacity()
@@ -39,4 +54,4 @@ def capacity_of(fabric: Fabric | None) -> Capacity:
     adders = fabric.units_for("add")
     slow = fabric.latency("muladd") > fabric.latency("shl") + fabric.latency("add")
     multiplies = set(adders) <= set(fabric.units_for("muladd"))
-    return Capacity(max(1, len(adders)), ports, multiplies and not slow)
+    return Capacity(max(1, len(adders)), ports, multiplies and not slow, len(fabric.memories))

@@ -1,28 +1,34 @@
-"""Puts tables that are only read into several memories, where the ports of one limit the interval.
+"""Puts arrays into several memories, where the ports of one limit the interval.
 
     s0 = sbox[a]; s1 = sbox[b]; s2 = sbox[c]; s3 = sbox[d];
 
 are 4 loads of a memory with 2 ports, so an iteration takes 2 cycles; with half of them from a copy it takes
-one. The copies have the name of the table: they are filled with the same words.
+one. The copies have the name of the array: they are filled with the same words. An array that is stored to
+is stored to in all of its copies, each time at once, so that each has room for fewer loads:
+
+    a[i][j] = a[i][j] * p - a[k][j] * f;     ->      a[i][j] = a'[i][j] = a[i][j] * p - a'[k][j] * f;
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval, pack_memories
-from backend.dfg import DFG
+from backend.dfg import DFG, Node, Order
 from backend.flat import Problem
 from backend.mapping import DoesNotFit
 from macah import ir
 from macah.optional import enabled
 
 
-def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
-    """The graph with as many copies of tables as make the interval shorter, one array in each memory."""
-    if not enabled(kernel, "copies") or not fabric.memories or not _has_tables(dfg):
+def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, stored: bool = False) -> DFG:
+    """The graph with as many copies of arrays as make the interval shorter, one array in each memory.
+
+    They are copies of tables, which are only read, and if `stored` of arrays that are stored to as well.
+    """
+    if not enabled(kernel, "copies") or not fabric.memories or not _loaded(dfg, stored):
         return dfg
     ports = max(len(bank.ports) for bank in fabric.memories)
     try:
@@ -31,33 +37,65 @@ def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
         return dfg
     best = dfg
     for interval in range(bound.mii - 1, bound.recurrence - 1, -1):
-        made = _copied(dfg, ports * max(1, interval))
+        made = _copied(dfg, ports * max(1, interval), stored)
         if len(made.memories) == len(dfg.memories) or not _fits(made, fabric, interval):
             break
         best = made
     return best
 
 
-def _has_tables(dfg: DFG) -> bool:
-    """Whether a memory is only read."""
+def _loaded(dfg: DFG, stored: bool) -> bool:
+    """Whether a memory may have copies."""
     loaded = {node.memory for node in dfg.nodes if node.op == "load"}
-    return not loaded <= {node.memory for node in dfg.nodes if node.op == "store"}
+    return bool(loaded if stored else loaded - {node.memory for node in dfg.nodes if node.op == "store"})
 
 
-def _copied(dfg: DFG, most: int) -> DFG:
-    """The same, with at most so many loads of each table that is only read."""
-    stored = {node.memory for node in dfg.nodes if node.op == "store"}
-    memories, nodes = list(dfg.memories), list(dfg.nodes)
-    for table in range(len(dfg.memories)):
-        loads = [node for node in dfg.nodes if node.memory == table]
-        if table in stored or len(loads) <= most:
+def _copied(dfg: DFG, most: int, stored: bool) -> DFG:
+    """The same, with at most so many accesses to each array, as far as stores leave room for loads."""
+    made = _Copies(dfg, list(dfg.nodes), list(dfg.orders))
+    for memory in range(len(dfg.memories)):
+        accesses = [node for node in dfg.nodes if node.memory == memory]
+        stores = [node for node in accesses if node.op == "store"]
+        loads = [node for node in accesses if node.op == "load"]
+        room = most - len(stores)
+        if len(loads) <= room or room <= 0 or (stores and not stored):
             continue
-        for place, load in enumerate(loads):
-            if place >= most and place % most == 0:
-                memories.append(dfg.memories[table])
-            if place >= most:
-                nodes[load.id] = replace(load, memory=len(memories) - 1)
-    return replace(dfg, nodes=tuple(nodes), memories=tuple(memories))
+        for start in range(room, len(loads), room):
+            made.add(memory, stores, loads[start : start + room])
+    return made.graph()
+
+
+@dataclass(slots=True)
+class _Copies:
+    """A graph that gets copies of memories."""
+
+    dfg: DFG
+    nodes: list[Node]
+    orders: list[Order]
+    more: list[int] = field(default_factory=list)  # the memories that the new ones are copies of
+
+    def add(self, memory: int, stores: list[Node], loads: list[Node]) -> None:
+        """Another copy, from which these loads take what they load.
+
+        A store to it keeps the orders of the store that it repeats, to loads of all copies: fewer would do,
+        but as the two may happen at once, these cost nothing.
+        """
+        place = len(self.dfg.memories) + len(self.more)
+        self.more.append(memory)
+        for load in loads:
+            self.nodes[load.id] = replace(load, memory=place)
+        twins = {store.id: len(self.nodes) + n for n, store in enumerate(stores)}
+        self.nodes += [replace(store, id=twins[store.id], memory=place) for store in stores]
+        for order in self.dfg.orders:
+            if order.before in twins or order.after in twins:
+                before, after = twins.get(order.before, order.before), twins.get(order.after, order.after)
+                self.orders.append(replace(order, before=before, after=after))
+
+    def graph(self) -> DFG:
+        """With one of the copies of an array handed back to the host."""
+        new = [replace(self.dfg.memories[memory], captured_out=False) for memory in self.more]
+        memories = (*self.dfg.memories, *new)
+        return replace(self.dfg, nodes=tuple(self.nodes), orders=tuple(self.orders), memories=memories)
 
 
 def _fits(dfg: DFG, fabric: Fabric, interval: int) -> bool:

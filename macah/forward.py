@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from backend.cycles import Delay, tightest
 from backend.dfg import DFG
@@ -21,44 +21,37 @@ Build = Callable[[ir.Kernel], DFG]
 
 
 def forwarded(kernel: ir.Kernel, build: Build, capacity: Capacity) -> DFG:
-    """The graph of a kernel in its final form, or of one that does the same with loads that wait for less."""
+    """The graph of a kernel in its final form, or of one that does the same with loads that wait for less.
+
+    The array that binds is handed on from deeper and deeper, until another binds, which may be at the same
+    interval: then it is that one's turn.
+    """
     best = build(kernel)
     if not kernel.body or not isinstance(kernel.body[-1], DoWhile) or len(best.nodes) > MOST_NODES:
         return best
-    distances = Distances()
     arrays = {array.name: array for array in sorted(arrays_written(kernel.body), key=lambda a: a.name)}
-    while True:
-        interval, name = binding_memory(best, capacity)
-        found = (
-            _improved(kernel, arrays.pop(name, None), interval, build, distances, capacity) if name else None
-        )
-        if found is None:
-            return best
-        kernel, best = found
-
-
-def _improved(
-    kernel: ir.Kernel,
-    array: Array | None,
-    interval: int,
-    build: Build,
-    distances: Distances,
-    capacity: Capacity,
-) -> tuple[ir.Kernel, DFG] | None:
-    """The kernel and its graph with the least depth of those that make the interval as short as it gets."""
-    best: tuple[ir.Kernel, DFG] | None = None
-    for depth in DEPTHS if array else ():
-        assert array is not None
-        deeper = forward_stores(kernel, array, depth, distances)
+    left = {name: list(DEPTHS) for name in arrays}
+    depths: dict[Array, int] = {}
+    distances = Distances()
+    least, name = binding_memory(best, capacity)
+    while name is not None and left.get(name):
+        depths[arrays[name]] = left[name].pop(0)
+        deeper = _deeper(kernel, depths, distances)
         if deeper is None:
             break
         dfg = build(deeper)
-        shorter, name = binding_memory(dfg, capacity)
-        if shorter < interval:
-            interval, best = shorter, (deeper, dfg)
-        if name != array.name:
-            break
+        interval, name = binding_memory(dfg, capacity)
+        if interval < least:
+            least, best = interval, dfg
     return best
+
+
+def _deeper(kernel: ir.Kernel, depths: Mapping[Array, int], distances: Distances) -> ir.Kernel | None:
+    """The kernel with values handed on from so many iterations; None if that is too much."""
+    made: ir.Kernel | None = kernel
+    for array, depth in depths.items():
+        made = forward_stores(made, array, depth, distances) if made else None
+    return made
 
 
 def binding_memory(dfg: DFG, capacity: Capacity) -> tuple[int, str | None]:

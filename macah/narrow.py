@@ -135,6 +135,8 @@ def _divided(op: str, do: Do, x: Value, divisor: int, dividend: Range) -> Value 
     if op[0] == "u" or (dividend.positive and number > 0):
         if divisor & (divisor - 1) == 0:
             return do("u" + op[1:], x, divisor)
+        if dividend.high < 2 * divisor:
+            return _wrapped(op, do, x, divisor, dividend)
         quotient = unsigned_quotient(do, x, divisor, dividend.high)
         return quotient if op[1:] == "div" else remainder(do, x, divisor, quotient)
     if op == "srem" and number != -HALF:
@@ -143,3 +145,12 @@ def _divided(op: str, do: Do, x: Value, divisor: int, dividend: Range) -> Value 
         return do("neg", x) if op == "sdiv" else Const(0)
     quotient = signed_quotient(do, x, number, dividend.least, dividend.most)
     return quotient if op == "sdiv" else remainder(do, x, number, quotient)
+
+
+def _wrapped(op: str, do: Do, x: Value, divisor: int, dividend: Range) -> Value:
+    """The quotient, which is 0 or 1, or the remainder: x - divisor is far above x where x is less."""
+    if op[1:] == "div":
+        return do("ule", divisor, x)
+    if dividend.high == divisor:
+        return do("select", do("eq", x, divisor), 0, x)
+    return do("umin", x, do("add", x, -divisor & WORD))

@@ -36,7 +36,8 @@ OPTIONAL = {
         "elements that an iteration or the one before loaded or stored are not loaded again", grows=True
     ),
     "copies": Optimisation(
-        "tables that are only read are in several memories, where their ports bind", grows=True
+        "arrays are in several memories, each with all stores and some loads, where their ports bind",
+        grows=True,
     ),
     "share_units": Optimisation(
         "one operation for two that exclude each other, where their unit, port or stream binds"

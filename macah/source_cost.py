@@ -152,7 +152,9 @@ class Costs:
         if OPS[draft.op].latency_class != "div":
             return cycles
         if isinstance(by := draft.operands[1], Const):
-            return min(cycles, _BY_CONSTANT if by.value & (by.value - 1) else 1)
+            wraps = self._wraps_once if draft.op[1:] == "rem" else self._is_narrow
+            simple = not by.value & (by.value - 1) or wraps(draft.operands[0])
+            return 1 if simple else min(cycles, _BY_CONSTANT)
         return 1 if self._is_narrow(draft.operands[1]) else cycles
 
     def arms(self, draft: Draft) -> tuple[Value, ...]:
@@ -214,6 +216,22 @@ class Costs:
             if draft.op in ("add", "and", "shl", "or", "select", "xor"):
                 pending.extend(draft.operands)
         return False
+
+    def _wraps_once(self, value: Value) -> bool:
+        """True for a value that ranges may show to be less than two divisors: the remainder is a minimum."""
+        pending, count = [value], 0
+        while pending and count < _MOST_LINKS:
+            draft = self._draft(pending.pop())
+            count += 1
+            if draft is None:
+                continue
+            if draft.op == "mul" and not any(
+                v.value <= 2 if isinstance(v, Const) else self._is_narrow(v) for v in draft.operands
+            ):
+                return False
+            if draft.op in ("add", "sub", "select"):
+                pending.extend(draft.operands)
+        return True
 
     def _draft(self, value: Value) -> Draft | None:
         return self.graph.drafts[value.node] if isinstance(value, Use) else None

@@ -11,6 +11,7 @@ streams are used in the same order and in the same iterations as before, and not
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -237,9 +238,16 @@ def _crowd(dfg: DFG, fabric: Fabric) -> int:
 
 
 def _busiest(dfg: DFG, fabric: Fabric) -> int:
-    """The interval that the ports of memories need, if tables that are only read have no copies."""
-    names = [dfg.memories[node.memory].name for node in dfg.nodes if node.memory is not None]
-    return max((-(-names.count(name) // _ports(fabric)) for name in dict.fromkeys(names)), default=1)
+    """The interval that the ports of memories need, if arrays have no copies."""
+    first: dict[str, int] = {}  # of the memories of an array
+    for number, memory in enumerate(dfg.memories):
+        first.setdefault(memory.name, number)
+    accesses = Counter(
+        dfg.memories[node.memory].name
+        for node in dfg.nodes
+        if node.memory is not None and (node.op == "load" or node.memory in first.values())
+    )
+    return max((-(-count // _ports(fabric)) for count in accesses.values()), default=1)
 
 
 def _ports(fabric: Fabric) -> int:

@@ -37,12 +37,14 @@ from macah.symbolic import Symbolic
 def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
     """The dataflow graph of a kernel in its final form, made for an architecture if that is known."""
     capacity = capacity_of(fabric)
+    if not enabled(kernel, "copies"):
+        capacity = replace(capacity, memories=0)
     build = partial(graph_of, capacity=capacity)
     dfg = forwarded(kernel, build, capacity) if enabled(kernel, "forward") else build(kernel)
     if fabric is None:
         return dfg
     dfg = with_shared_units(kernel, with_copies(kernel, dfg, fabric), fabric)
-    return with_chosen_terms(kernel, dfg, fabric)
+    return with_chosen_terms(kernel, with_copies(kernel, dfg, fabric, stored=True), fabric)
 
 
 def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:

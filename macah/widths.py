@@ -190,10 +190,22 @@ class Widths:
             ]
             return joined(arms)
         if draft.op not in _EFFECTS:
-            return range_of(draft.op, tuple([self.range(operand) for operand in draft.operands]))
+            found = range_of(draft.op, tuple([self.range(operand) for operand in draft.operands]))
+            return found & self._wrapped(*draft.operands) if draft.op == "umin" else found
         if draft.op in ("recv", "try_recv"):
             return word | self.range(draft.operands[0])
         return TRUTH if draft.op in ("ended", "try_send") else word
+
+    def _wrapped(self, a: Value, b: Value) -> Range:
+        """What umin(x, x - c) may be, which is x less c where that is not below 0."""
+        for x, y in ((a, b), (b, a)):
+            match self._draft(y):
+                case Draft("add", (z, Const(c))) if z == x:
+                    size = -c & WORD
+                    return made(high=max(size - 1, self.range(x).high - size))
+                case _:
+                    pass
+        return ALL
 
     def _possible(self, condition: Value, holds: bool) -> bool:
         found = self.range(condition)

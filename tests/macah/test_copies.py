@@ -1,18 +1,27 @@
-"""Tables in several memories: as many as the ports need and the fabric has."""
+"""Arrays in several memories: as many as the ports need and the fabric has."""
 
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from affine_kernels import SIZE, Maker
+from out_of_order import run_out_of_order
 
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
-from backend.dfg import DFG, Const, Memory, Node, StreamPort, Use, Word
+from backend.dfg import DFG, Const, Memory, Node, Order, StreamPort, Use, Word, check_dfg
 from backend.mapper import map_kernel
 from backend.mapping import MapOptions
 from backend.run_dfg import run_dfg
 from backend.verilog import emit
 from macah import ir
-from macah.copies import with_copies
+from macah.copies import _copied, with_copies
+from macah.lower import lower
+from macah.passes.pipeline import optimize
+from macah.program import read_program
+from macah.spread import spread
+from macah.todfg import build_dfg
 from sim.simulate import simulate
 
 KERNEL = ir.Kernel("k", (), (), ())
@@ -58,6 +67,115 @@ def test_four_lookups_in_one_cycle() -> None:
     mapping = map_kernel(copied, fabric, MapOptions())
     ran = simulate(emit(mapping), (), {0: words}, {0: table, 1: table})
     assert {s: list(sent) for s, sent in ran.outputs.items() if sent} == expected
+
+
+def smoothing(rounds: int) -> DFG:
+    """a[i] = a[i - 7] ^ 3 * a[i - 1 & 31] + a[i & 3], round and round, and b[0] = b[i & 1] + 1."""
+    nodes: list[Node] = []
+
+    def add(op: str, *operands: Use | Const, **fields: int) -> Use:
+        nodes.append(Node(len(nodes), op, operands, **fields))
+        return Use(nodes[-1].id)
+
+    i = add("add", Use(0, 1), Const(1))
+    at = add("and", i, Const(31))
+    places = [
+        add("and", add("add", i, Const(step)), Const(mask))
+        for step, mask in ((-7 % 32, 31), (31, 31), (0, 3))
+    ]
+    loads = [add("load", place, memory=0) for place in places]
+    new = add("add", add("xor", loads[0], add("mul", loads[1], Const(3))), loads[2])
+    stop = add("eq", i, Const(rounds))
+    alive = add("ule", i, Const(rounds))
+    stored = add("store", at, new, alive, memory=0)
+    add("stop", stop)
+    orders = [Order(load.node, stored.node, 0, 0) for load in loads]
+    orders += [Order(stored.node, load.node, 1) for load in loads]
+    memories = (Memory("a", 32, captured_in=True, captured_out=True),)
+    return DFG("smoothing", tuple(nodes), (*orders, Order(stored.node, stored.node, 1)), (), memories, (), ())
+
+
+def test_what_is_stored_is_stored_in_all_copies() -> None:
+    dfg = smoothing(100)
+    plenty = replace(dfg, orders=tuple(replace(order, distance=8 * order.distance) for order in dfg.orders))
+    fabric = load_fabric("grid8x8")
+    assert minimum_interval(plenty, fabric).mii == 2
+    assert with_copies(KERNEL, plenty, fabric) is plenty
+    copied = with_copies(KERNEL, plenty, fabric, stored=True)
+    check_dfg(copied)
+    assert minimum_interval(copied, fabric).mii == 1
+    accesses = [[node.op for node in copied.nodes if node.memory == m] for m in range(3)]
+    assert accesses == 3 * [["load", "store"]]
+    assert [memory.captured_out for memory in copied.memories] == [True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_orders_hold_copies_to_each_other(seed: int) -> None:
+    dfg = smoothing(100)
+    words = [random.Random(seed).randrange(1 << 32) for _ in range(32)]
+    expected = run_dfg(dfg, (), {}, {0: words}).memories[0]
+    copied = _copied(dfg, 2, stored=True)
+    made = run_out_of_order(copied, seed, (), {}, dict.fromkeys(range(3), words))
+    assert list(made.memories.values()) == 3 * [expected]
+
+
+PROGRAM = """
+#include <stdio.h>
+enum { N = 9 };
+static int a[N][N + 1];
+int main(void)
+{
+  for (int i = 0; i < N * N + N; i++) a[0][i] = i * 37 % 11;
+  kernel {
+    for (int k = 0; k < N - 1; k++)
+      for (int i = k + 1; i < N; i++) {
+        int p = a[k][k], f = a[i][k];
+        for (int j = k; j <= N; j++) a[i][j] = a[i][j] * p - a[k][j] * f;
+      }
+  }
+  for (int i = 0; i < N * N + N; i++) printf("%d ", a[0][i]);
+}
+"""
+
+
+def test_elimination_is_the_same_with_copies_and_without(tmp_path: Path) -> None:
+    source = tmp_path / "elimination.macah"
+    source.write_text(PROGRAM)
+    program, fabric = read_program(source), load_fabric("grid8x8")
+    kernel = lower(program, program.kernels[0])
+    made = [spread(replace(kernel, without=frozenset(without)), fabric) for without in ((), ("copies",))]
+    dfg, single = [choice.dfg for choice in made if choice is not None]
+    assert (len(dfg.memories), minimum_interval(dfg, fabric).mii) == (2, 2)
+    assert (len(single.memories), minimum_interval(single, fabric).mii) == (1, 3)
+    words = [n * 37 % 11 for n in range(90)]
+    expected = run_dfg(single, (), {}, {0: words}).memories[0]
+    assert run_dfg(dfg, (), {}, {0: words, 1: words}).memories[0] == expected
+    for seed in range(3):
+        made = run_out_of_order(dfg, seed, (), {}, {0: words, 1: words})
+        assert list(made.memories.values()) == 2 * [expected]
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_nests_with_copies_of_all_arrays(first: int) -> None:
+    changed = 0
+    for seed in range(first, first + 20):
+        source = random.Random(seed)
+        dfg = build_dfg(optimize(Maker(seed).kernel()))
+        arrays = {name: [source.randrange(8) for _ in range(SIZE)] for name in "ab"}
+        live_ins = [source.randrange(6) for _ in dfg.live_ins]
+
+        def words(graph: DFG, arrays: dict[str, list[int]] = arrays) -> dict[int, list[int]]:
+            return {m: arrays[memory.name] for m, memory in enumerate(graph.memories)}
+
+        expected = run_dfg(dfg, live_ins, {}, words(dfg))
+        left = {memory.name: expected.memories[m] for m, memory in enumerate(dfg.memories)}
+        for most in (2, 3, 4):
+            copied = _copied(dfg, most, stored=True)
+            changed += len(copied.memories) > len(dfg.memories)
+            made = run_out_of_order(copied, seed, live_ins, {}, words(copied))
+            assert [left[m.name] for m in copied.memories] == list(made.memories.values()), seed
+            assert made.live_outs == expected.live_outs, seed
+    assert changed > 10
 
 
 @pytest.mark.parametrize("dfg", [lookups(2, 16), lookups(4, 16, stores=True), lookups(4, 1000, *[900] * 30)])

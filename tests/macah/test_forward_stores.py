@@ -1,6 +1,7 @@
 """Stored values handed on to later loads: what becomes of a small kernel, and that nothing else changes."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from affine_kernels import SIZE, Maker
@@ -66,6 +67,25 @@ def test_a_histogram_takes_two_cycles_and_any_order_is_right() -> None:
         words = [source.randrange(3) * source.randrange(5) for _ in range(40)]
         run = run_out_of_order(dfg, seed, (), {0: words})
         assert run.memories[0] == [words.count(x) for x in range(16)]
+
+
+def test_two_histograms_take_two_cycles() -> None:
+    """Where each holds up as much as the other, handing on the values of one alone is no gain."""
+    one, (start, loop) = histogram(), histogram().body
+    other, place = Array("g", (16,)), Apply("xor", (Read(X), Const(5)))
+    store = ir.Store(other, (place,), Apply("add", (Load(other, (place,)), Const(2))))
+    assert isinstance(loop, DoWhile)
+    body = (start, replace(loop, body=(*loop.body[:-1], store, loop.body[-1])))
+    kernel = replace(one, captured=(*one.captured, ir.Capture(other, "g", "int", True, True)), body=body)
+    dfg = build_dfg(optimize(kernel))
+    assert binding_memory(dfg, GRID)[0] <= 2
+    for seed in range(10):
+        source = random.Random(seed)
+        words = [source.randrange(3) * source.randrange(5) for _ in range(40)]
+        run = run_out_of_order(dfg, seed, (), {0: words})
+        found = {memory.name: run.memories[m] for m, memory in enumerate(dfg.memories)}
+        assert found["h"] == [words.count(x) for x in range(16)]
+        assert found["g"] == [2 * words.count(x ^ 5) for x in range(16)]
 
 
 def agrees(dfg: DFG, run, scalars, arrays, seed: int) -> None:

@@ -69,7 +69,7 @@ def test_graphs_do_the_same_with_shared_loads(body: str, least: int, tmp_path: P
 
 def test_the_interval_gets_shorter(tmp_path: Path) -> None:
     made = kernel(CHOICE, tmp_path)
-    chosen, plain = graph(made), graph(made, "share_units")
+    chosen, plain = graph(made), graph(made, "share_units", "copies")
     assert (loads(chosen), loads(plain)) == (1, 2)
     assert (minimum_interval(chosen, FABRIC).mii, minimum_interval(plain, FABRIC).mii) == (1, 2)
 
@@ -100,7 +100,7 @@ def test_branches_share_what_only_one_of_them_uses(
     body: str, plain: int, shared: int, tmp_path: Path
 ) -> None:
     made = kernel(body, tmp_path)
-    graphs = graph(made, "share_units"), graph(made)
+    graphs = graph(made, "share_units", "copies"), graph(made)
     assert [minimum_interval(dfg, FABRIC).mii for dfg in graphs] == [plain, shared], show_dfg(graphs[1])
     words = random.Random(3).choices(range(1 << 32), k=150)
     one, other = (run_dfg(dfg, (), {0: words}, {}) for dfg in graphs)

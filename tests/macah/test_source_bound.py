@@ -38,6 +38,8 @@ SWAP = "if (h[j] > h[j + 1]) { int t = h[j]; h[j] = h[j + 1]; h[j + 1] = t; }"
         ("for (int i = 0; i < n; i++) x = 1000 / (x + 3);", 9),
         ("for (int i = 0; i < n; i++) h[a[i] & 63] += 1;", 2),  # a choice of what was stored, and +
         ("for (int i = 1; i < n; i++) h[i] = h[i - 1] * a[i];", 2),  # through a register
+        ("for (int i = 0; i < n; i++) x = (x + a[i]) % 1000;", 2),  # a minimum
+        ("for (int i = 0; i < n; i++) x = (x * 77 + a[i]) % 1000;", 4),  # multiply-add, remainder
         ("for (int i = 0; i < 60; i++) h[i + 1] = a[i] / (h[i] + 1);", 9),
         # a pass of bubble sort, with the stores of the last one so many iterations before, or ever fewer
         (f"for (int i = 0; i < 63; i++) for (int j = 0; j < 63; j++) {SWAP}", 1),
