@@ -49,7 +49,7 @@ class Addresses(Base):
     def kept(self, target: Lvalue, name: str, where: Place) -> Lvalue:
         """What a pointer points to now, whatever is assigned later."""
         steps = tuple(s if isinstance(s, str | As) else self.keep(s, name, where) for s in target.steps)
-        others = tuple((self.keep(c, name, where), self.kept(o, name, where)) for c, o in target.others)
+        others = tuple((c, self.kept(other, name, where)) for c, other in target.others)
         return replace(target, steps=steps, others=others)
 
     def steady(self, part: Lvalue, changing: Lvalue, where: Place) -> Lvalue:
@@ -66,7 +66,9 @@ class Addresses(Base):
             if owner in objects:
                 changed.update(v for index in _indices(pointee.target) for v in variables_in(index))
         if any(not changed.isdisjoint(_looked_at(index)) for index in indices):
-            return self.kept(part, part.object.name, where)
+            name = part.object.name
+            others = tuple((self.keep(c, name, where), other) for c, other in part.others)
+            return self.kept(replace(part, others=others), name, where)
         return part
 
     # --- Comparisons

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from backend.dfg import Place
@@ -21,6 +22,7 @@ from macah.walk import (
     map_expr,
     map_operands,
     operands,
+    variables_in,
 )
 from macah.walk import statements as inside
 from macah.why import Why
@@ -59,9 +61,9 @@ def array_remedies(kernel: ir.Kernel, found: Why) -> Iterator[Remedy]:
                 _Together(array).changed,
                 TOGETHER,
             )
-        elif meeting is not None:
+        elif meeting is not None and not _updates(kernel.body, array):
             yield Remedy("order", apart, apart_text(meeting), _Apart(array).changed)
-        else:
+        elif meeting is None:
             yield Remedy("array", apart, array_text(crowded[name]), _Apart(array).changed)
 
 
@@ -69,26 +71,52 @@ def _is_of(name: str, array: Array) -> bool:
     return name == array.name or name.startswith((f"{array.name}.", f"{array.name}["))
 
 
+def _updates(body: Body, array: Array) -> bool:
+    """True if elements become what is made of them: then nobody would read an array that is read only."""
+    elements = _Elements(body, array)
+    return any(elements.of(store, elements.plain) for store in elements.stores)
+
+
 def _gathers(body: Body, array: Array) -> bool:
     """True if all that is done with an array is to add to its elements, or the like."""
-    values = {s.variable: s.value for s in inside(body) if isinstance(s, Assign)}
+    elements = _Elements(body, array)
+    gathered = [
+        isinstance(value := elements.plain(store.value), Apply)
+        and value.op in GATHERING
+        and len(elements.of(store, elements.only)) == 1
+        for store in elements.stores
+    ]
+    return bool(gathered) and all(gathered) and len(gathered) == len(elements.loads)
 
-    def plain(expr: Expr, depth: int = PLAIN) -> Expr:
-        if isinstance(expr, Read) and expr.variable in values and depth:
-            return plain(values[expr.variable], depth - 1)
+
+class _Elements:
+    """What is done with an array's elements."""
+
+    def __init__(self, body: Body, array: Array) -> None:
+        self.stores = [s for s in inside(body) if isinstance(s, ir.Store) and s.array is array]
+        self.loads = [load for load in _loads(body) if load.array is array]
+        self._values = {s.variable: s.value for s in inside(body) if isinstance(s, Assign)}
+        self._uses = Counter(v for s in inside(body) for expr in operands(s) for v in variables_in(expr))
+
+    def plain(self, expr: Expr, depth: int = PLAIN) -> Expr:
+        """What a variable was given last in the text, if one was read."""
+        if isinstance(expr, Read) and expr.variable in self._values and depth:
+            return self.plain(self._values[expr.variable], depth - 1)
         return expr
 
-    stores = [s for s in inside(body) if isinstance(s, ir.Store) and s.array is array]
-    gathered = 0
-    for store in stores:
-        value, index = plain(store.value), tuple(map(plain, store.index))
-        if not isinstance(value, Apply) or value.op not in GATHERING:
-            return False
-        own = [load for arg in value.args if isinstance(load := plain(arg), Load) and load.array is array]
-        if [tuple(map(plain, load.index)) for load in own] != [index]:
-            return False
-        gathered += 1
-    return 0 < gathered == len({load.index for load in _loads(body) if load.array is array})
+    def only(self, expr: Expr) -> Expr:
+        """The same, where nothing else reads it."""
+        return expr if isinstance(expr, Read) and self._uses[expr.variable] > 1 else self.plain(expr)
+
+    def of(self, store: ir.Store, plain: Callable[[Expr], Expr]) -> list[Load]:
+        """The loads of the same element that a stored value is made of at once."""
+        value, index = self.plain(store.value), [self.plain(part) for part in store.index]
+        loads = [plain(arg) for arg in value.args] if isinstance(value, Apply) else []
+        return [
+            load
+            for load in loads
+            if load in self.loads and isinstance(load, Load) and [self.plain(i) for i in load.index] == index
+        ]
 
 
 def _loads(body: Body) -> Iterator[Load]:

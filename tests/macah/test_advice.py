@@ -48,6 +48,7 @@ OUTSIDE = """int f(int a[256], int n) { int i = 0;
     int t = a[i];
     a[i] = a[n - 1];
     a[n - 1] = t;
+    a[0] = pivot; a[1] = n; a[2] = i; a[3] = t;
   } return i; }
 """
 INSIDE = """int f(int a[256], int n, int pivot) { int i = 0;
@@ -95,7 +96,7 @@ LISTS = """int f(const int next[100], int n) { int p = 5, q = 6; unsigned s = 0;
     ("text", "kinds", "said", "changed"),
     [
         (STREAM, ("stream",), "stream 'in' moves 3 words in an iteration, one in a cycle (line 2)", STREAMS),
-        (OUTSIDE, ("outside",), "used outside the innermost loop, too (lines 3, 6, 7, 8)", INSIDE),
+        (OUTSIDE, ("outside",), "used outside the innermost loop, too (lines 3, 6, 7, 8, 9)", INSIDE),
         (DIVISION, ("division",), "the division (line 3) is on the way", CONSTANT),
         (WALK, ("together",), "make two iterations one (FOR), each with an array", TWO),
         (LIST, ("turns",), "'p' (line 2) is made of what it was in the iteration before: let two", LISTS),
