@@ -11,6 +11,7 @@ is stored to in all of its copies, each time at once, so that each has room for 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,9 @@ from backend.mapping import DoesNotFit
 from macah import ir
 from macah.optional import enabled
 
+MOST_NODES = 2000
+"""Graphs with more operations get no copies of arrays that are stored to."""
+
 
 def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, stored: bool = False) -> DFG:
     """The graph with as many copies of arrays as make the interval shorter, one array in each memory.
@@ -30,18 +34,22 @@ def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, stored: bool = Fals
     """
     if not enabled(kernel, "copies") or not fabric.memories or not _loaded(dfg, stored):
         return dfg
+    if stored and len(dfg.nodes) > MOST_NODES:
+        return dfg
     ports = max(len(bank.ports) for bank in fabric.memories)
     try:
         bound = minimum_interval(dfg, fabric)
     except DoesNotFit:
         return dfg
-    best = dfg
-    for interval in range(bound.mii - 1, bound.recurrence - 1, -1):
-        made = _copied(dfg, ports * max(1, interval), stored)
-        if len(made.memories) == len(dfg.memories) or not _fits(made, fabric, interval):
-            break
-        best = made
-    return best
+
+    def copied(interval: int) -> DFG | None:
+        made = _copied(dfg, ports * interval, stored)
+        return made if len(made.memories) > len(dfg.memories) and _fits(made, fabric, interval) else None
+
+    shorter = range(max(1, bound.recurrence), bound.mii)
+    least = bisect_left(shorter, True, key=lambda interval: copied(interval) is not None)
+    made = copied(shorter[least]) if least < len(shorter) else None
+    return dfg if made is None else made
 
 
 def _loaded(dfg: DFG, stored: bool) -> bool:

@@ -38,6 +38,7 @@ CASES = {
 }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "overlap",
     [pytest.param((), id="apart"), pytest.param(("--overlap",), id="overlap", marks=pytest.mark.slow)],

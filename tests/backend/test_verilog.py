@@ -79,6 +79,7 @@ def agree(
     return got
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("seed", range(16))
 def test_random_graphs(seed: int, tmp_path: Path) -> None:
     dfg = random_graph(seed, 18 + seed % 10, memories=seed % 3)

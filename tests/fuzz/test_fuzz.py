@@ -20,6 +20,7 @@ def programs() -> list[str]:
     return seeds()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_changed_programs_are_compiled_or_refused(part: int, programs: list[str]) -> None:
     chance = random.Random(part)

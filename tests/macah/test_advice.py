@@ -92,6 +92,7 @@ LISTS = """int f(const int next[100], int n) { int p = 5, q = 6; unsigned s = 0;
 """
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("text", "kinds", "said", "changed"),
     [

@@ -100,7 +100,7 @@ def test_it_is_done_where_units_bind_alone() -> None:
     assert alike(plain, fewer)
 
 
-@pytest.mark.quick(15)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("seed", range(30))
 def test_random_graphs_do_the_same(seed: int) -> None:
     source = random.Random(seed)

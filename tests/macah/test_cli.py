@@ -142,6 +142,7 @@ def test_report_for_people_names_the_kernel_and_its_interval(total: Path) -> Non
     assert "initiation interval" in text
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("what", ["c", "host-c", "ir", "dfg", "map", "verilog"])
 def test_each_stage_can_be_written(total: Path, tmp_path: Path, what: str) -> None:
     shown = macahc("--emit", what, total)
@@ -158,6 +159,7 @@ def test_the_same_input_gives_the_same_bytes(total: Path) -> None:
 VERILATOR = ("--simulator", "verilator", "-g")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -356,6 +358,7 @@ def test_the_linker_gets_its_options(tmp_path: Path) -> None:
     assert macahc("run", "--mode", "c", "-Wl,--wrap=hook", "-Wall", source).returncode == 5
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", ["a b.macah", "-dash.macah", 'q"\\uote.macah', "$x'%s?.macah", "ünï", "x.c"])
 @pytest.mark.parametrize("mode", ["c", "mapped"])
 def test_any_name_of_a_file_will_do(name: str, mode: str, tmp_path: Path) -> None:
@@ -406,6 +409,7 @@ def test_closed_and_full_files_make_no_traceback(
     assert "internal" not in done.stderr
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("delay", [0.8, 1.1])
 def test_a_killed_compilation_leaves_nothing(

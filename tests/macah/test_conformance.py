@@ -25,6 +25,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("conformance")
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("path", cases())
 def test_a_program_means_the_same_at_every_stage(path: Path, directory: Path) -> None:
     assert check(path.read_text(), directory, flags=SANITIZE) is None

@@ -16,6 +16,7 @@ REMOVED = {
 }
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("size", [12, 30, 60])
 @pytest.mark.parametrize("first", range(0, 240, 80))
 def test_every_pass_keeps_the_meaning(size: int, first: int) -> None:

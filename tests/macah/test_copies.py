@@ -155,6 +155,7 @@ def test_elimination_is_the_same_with_copies_and_without(tmp_path: Path) -> None
         assert list(made.memories.values()) == 2 * [expected]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_nests_with_copies_of_all_arrays(first: int) -> None:
     changed = 0

@@ -36,6 +36,7 @@ def nest(chosen: random.Random, variables: list[Variable], trips: list[int]) -> 
     return body, runs
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("seed", range(24))
 def test_nests_in_sequence_do_the_same_in_as_many_iterations(seed: int) -> None:
     chosen = random.Random(seed)

@@ -40,6 +40,7 @@ def _bound(made: ir.Kernel) -> int:
     return minimum_interval(build_dfg(optimize(made), FABRIC), FABRIC).mii
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("name", "delay", "least"), [("sieve", 3, 2), ("search", 4, 3), ("divided", 8, 3)])
 def test_what_a_row_starts_with_holds_up_no_iteration(
     name: str, delay: int, least: int, tmp_path: Path

@@ -15,6 +15,7 @@ BODIES = {
 }
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", BODIES)
 def test_deep_nesting_does_not_end_in_a_traceback(name: str, tmp_path: Path) -> None:
     source = tmp_path / "deep.macah"

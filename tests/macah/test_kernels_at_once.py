@@ -38,6 +38,7 @@ int main(void) {
 """
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("mode", "threads"), [("c", 100), ("mapped", 3), ("dataflow", 3)])
 def test_each_thread_in_a_kernel_has_its_own_execution(tmp_path: Path, mode: str, threads: int) -> None:
     """All must run at once: four elements go round through all of them five times."""

@@ -39,6 +39,7 @@ def expected_in(path: Path) -> list[tuple[int, str]]:
     return [(n + line.lstrip().startswith("// warning: "), text) for n, line, text in found]
 
 
+@pytest.mark.quick(16)
 @pytest.mark.parametrize("path", CASES + PROGRAMS, ids=lambda path: path.stem)
 def test_a_program_has_the_warnings_that_its_comments_say(path: Path) -> None:
     found = [(d.where.line if d.where else 0, f"{d.message} [{d.code}]") for d in warned(read_program(path))]

@@ -58,6 +58,7 @@ def put(slot: Slot, value: Any) -> None:
         getattr(node, name)[number] = value
 
 
+@pytest.mark.quick(14)
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_a_program_with_exchanged_expressions_is_lowered_or_refused(source: Path) -> None:
     program = read_program(source)

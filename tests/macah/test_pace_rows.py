@@ -38,6 +38,7 @@ def chosen(made: ir.Kernel) -> Choice:
 # --- The interval
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("body", "more"),
     [(TRIANGLE, 0.01), (DOWN, 0.01), (ROWS, 3.0), (DEEP, 2.0), (AGAIN, 0.2)],

@@ -67,6 +67,7 @@ def mapped() -> list[object]:
     return found
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize(("program", "arch"), mapped())
 def test_a_program_prints_the_same_mapped_as_in_c(program: Path, arch: str) -> None:
     expected = run("--mode", "c", "--arch", arch, program)  # which chooses pseudo-constants

@@ -39,6 +39,7 @@ TWICE = """void f(int stream in, int h[2][64], int n) {
 """
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("text", "arch", "word", "phrases"),
     [

@@ -188,6 +188,7 @@ def random_shared(seed: int) -> tuple[ir.Kernel, DFG, DFG]:
     return made, plain, shared
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", [0, 12])
 def test_random_conditions(first: int) -> None:
     fewer = dict.fromkeys(("load", "store", "send", "recv", "udiv"), 0)

@@ -24,6 +24,7 @@ def kernel(body: str) -> Kernel:
     return lowered(f"void f(int stream in, int stream out, int n, int y, int m) {{ kernel {{ {loop} }} }}")
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(
     "body",
     [

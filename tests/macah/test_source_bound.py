@@ -113,6 +113,7 @@ def _bounds(source: Path) -> list[tuple[int, int]]:
     return found
 
 
+@pytest.mark.quick(10)
 @pytest.mark.parametrize("source", BENCHMARKS, ids=lambda source: source.stem)
 def test_no_benchmark_is_faster_than_its_bound(source: Path) -> None:
     for bound, reached in _bounds(source):
@@ -123,6 +124,7 @@ CLEVER = (66, 253, 273, 300, 326, 425, 520, 554, 619, 901, 989, 1025)
 """Programs of which the compiler has made more than a bound knew of."""
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("seed", (*range(8), *CLEVER))
 def test_no_recurrence_is_faster_than_its_bound(seed: int, tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
@@ -142,6 +144,7 @@ def test_no_recurrence_of_many_is_faster_than_its_bound(first: int, tmp_path: Pa
     assert not above
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_random_program_is_faster_than_its_bound(seed: int, tmp_path: Path) -> None:
     source = tmp_path / "p.macah"

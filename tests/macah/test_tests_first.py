@@ -35,7 +35,7 @@ def chosen(made: Kernel) -> Choice:
     return choice
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("body", [COLLATZ, GCD, NEVER])
 def test_the_results_are_the_same(body: str, tmp_path: Path) -> None:
     made = kernel(body, tmp_path)

@@ -76,6 +76,7 @@ def test_real_headers_pass_unchanged(tmp_path: Path) -> None:
     assert to_c(read_program(path)) == path.read_text()
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("path", RUNTIME, ids=lambda path: path.stem)
 def test_real_programs_pass_unchanged(path: Path) -> None:
     assert to_c(read_program(path)) == path.read_text()

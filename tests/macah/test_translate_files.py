@@ -26,6 +26,7 @@ CONSTRUCT = re.compile(
 )
 
 
+@pytest.mark.quick(17)
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_only_constructs_change(path: Path) -> None:
     program = read_program(path)

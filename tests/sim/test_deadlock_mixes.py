@@ -95,6 +95,7 @@ int main(void)
 """
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("options", [(), ("-O2",), ("-g",), ("-static",)], ids=" ".join)
 def test_where_threads_wait_for_each_other_is_shown(options: tuple[str, ...], tmp_path: Path) -> None:
     made = compiled(EACH_OTHER, tmp_path, "c", *options)

@@ -193,6 +193,7 @@ def test_no_room_for_a_trace(place: Place, full: Path) -> None:
     assert f"cannot write the trace '{full}/" in done.stderr and "No space left" in done.stderr
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("simulator", "file"),
     [("icarus", "w.vcd"), ("icarus", "w.fst"), pytest.param("verilator", "w.vcd", marks=VERILATOR)],

@@ -65,6 +65,7 @@ int main(void) {
 ENDS = r"macah: the simulator of kernel '\w+' (ended unexpectedly|did not start)\n"
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mode", ["free", "lockstep"])
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_a_simulator_that_dies_asleep_ends_the_program(

@@ -80,6 +80,7 @@ def outcomes(program: Path, directory: Path) -> set[tuple[str, str, int, tuple[b
     return found
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("text", [ENDS, HOSTS, KERNELS], ids=["kernel", "host", "kernels"])
 def test_who_is_at_the_same_end_takes_turns(text: str, tmp_path: Path) -> None:
     found = outcomes(build(text, tmp_path, "--time", "lockstep"), tmp_path)
@@ -123,6 +124,7 @@ int main(int argc, char **argv)
     assert child == parent
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("text", [ENDS, KERNELS], ids=["kernel", "kernels"])
 def test_the_order_is_the_same_on_both_simulators(text: str, tmp_path: Path) -> None:
     simulators = ("icarus", "verilator")
