@@ -128,7 +128,7 @@ class _Explainer:
     # --- Resources
 
     def resources(self) -> list[Resource]:
-        """What streams, arrays and units are asked for."""
+        """What streams, arrays and units are asked for; of the copies of an array, the busiest."""
         found = []
         for group in range(self.problem.groups):
             members = self.problem.members_at[group + 1] - self.problem.members_at[group]
@@ -142,7 +142,12 @@ class _Explainer:
         if self.bounds.resource > best:
             units = len(self.fabric.units_for("add"))
             found.append(Resource("units", self.bounds.binding, units * self.bounds.resource, units))
-        return [resource for resource in found if resource.needed]
+        busiest: dict[tuple[str, str], Resource] = {}
+        for resource in found:
+            known = busiest.setdefault((resource.kind, resource.name), resource)
+            if resource.needed > known.needed:
+                busiest[resource.kind, resource.name] = resource
+        return [resource for resource in busiest.values() if resource.needed]
 
 
 def _slack(arc: Delay, interval: int) -> int:

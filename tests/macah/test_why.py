@@ -108,3 +108,17 @@ def test_statements_of_one_line_are_told_together(tmp_path: Path) -> None:
     found = explained(text, tmp_path, "forward", "complete_stores")[1]
     places = [line.split(": ")[0] for r in found.recurrences for line in recurrence_text(r) if "  | " in line]
     assert places and len(places) == len(found.recurrences)
+
+
+def test_an_array_in_several_memories_is_told_once(tmp_path: Path) -> None:
+    loads = " ^ ".join(f"t[x >> {k} & 63]" for k in range(20))
+    source = tmp_path / "p.macah"
+    source.write_text(
+        f"int f(const int t[64], int x, int n) {{ int s = 0; kernel {{\n"
+        f"  for (int i = 0; i < n; i++) {{ x += 7; s += {loads}; }} }} return s; }}"
+    )
+    program = read_program(source)
+    fabric = load_fabric("grid4x4")
+    graph = build_dfg(optimize(lower(program, program.kernels[0])), fabric)
+    assert len(graph.memories) > 1
+    assert [r.name for r in why(graph, fabric).resources if r.kind == "array"] == ["t"]
