@@ -158,15 +158,15 @@ class Negotiation:
             conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
             pulse(conflicts)
             if conflicts < best:
-                best, best_iteration, best_work = conflicts, iteration, work
-                begun, places = iteration, self.ledger.places()
+                best, best_iteration, best_work, begun = conflicts, iteration, work, iteration
+                places = self.ledger.places() if self.narrow else places
             astray = self.narrow and iteration - begun > SOON and conflicts > ASTRAY * best + MORE
             if astray or iteration - begun > ROUND:
                 begun = iteration
                 self.ledger.forgive(KEPT, SHARING)
                 if self.narrow:
                     self.flow.restore(*places)
-                nodes, edges = self.ledger.survey()
+                    nodes, edges = self.ledger.survey()
             patience = effort * max(1.0, all_edges / USUAL)
             stale = (
                 iteration - best_iteration > PATIENCE * effort or work - best_work > manner.work * patience

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 from arch.fabric import Fabric
 from backend.dfg import DFG
@@ -34,13 +36,15 @@ class Capacity:
         loads = Counter(node.memory for node in dfg.nodes if node.op == "load")
         arrays = [(stores[memory], loads[memory]) for memory in stores | loads]
         whole = max((-(-sum(counts) // self.ports) for counts in arrays), default=1)
-        for interval in range(1, whole):
-            room = self.ports * interval
-            if all(stored + bool(loaded) <= room for stored, loaded in arrays):
-                needed = sum(-(-loaded // (room - stored)) for stored, loaded in arrays if loaded)
-                if needed + sum(not loaded for _, loaded in arrays) <= self.memories:
-                    return interval
-        return max(1, whole)
+        return 1 + bisect_left(range(1, whole), True, key=partial(self._have_room, arrays))
+
+    def _have_room(self, arrays: list[tuple[int, int]], interval: int) -> bool:
+        """Whether there are memories for these numbers of stores and loads, with copies for loads."""
+        room = self.ports * interval
+        if any(stored + bool(loaded) > room for stored, loaded in arrays):
+            return False
+        copies = [-(-loaded // (room - stored)) if loaded else 1 for stored, loaded in arrays]
+        return sum(copies) <= self.memories
 
 
 GRID = Capacity()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval, pack_memories
@@ -42,6 +43,7 @@ def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, stored: bool = Fals
     except DoesNotFit:
         return dfg
 
+    @cache
     def copied(interval: int) -> DFG | None:
         made = _copied(dfg, ports * interval, stored)
         return made if len(made.memories) > len(dfg.memories) and _fits(made, fabric, interval) else None

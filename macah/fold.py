@@ -17,7 +17,7 @@ _IDEMPOTENT = frozenset({"and", "or", "smin", "smax", "umin", "umax"})
 _REFLEXIVE = {"eq": 1, "sle": 1, "ule": 1, "ne": 0, "slt": 0, "ult": 0}
 _INVERSE = {"eq": "ne", "ne": "eq"}
 _TURNED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
-LOGICAL = COMPARISONS | {"and", "or", "xor", "select"}
+_LOGICAL = COMPARISONS | {"and", "or", "xor", "select"}
 """Nothing else certainly gives 0 or 1."""
 _NARROWING = {"sext8": 8, "zext8": 8, "sext16": 16, "zext16": 16}
 
@@ -341,7 +341,7 @@ def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
             used = variables_in(value)
             found.add(stmt.variable)
             found.update(used)
-            if isinstance(value, Load) or isinstance(value, Apply) and value.op not in LOGICAL:
+            if isinstance(value, Load) or isinstance(value, Apply) and value.op not in _LOGICAL:
                 other.add(stmt.variable)
                 continue
             pending.append(stmt)

@@ -23,11 +23,6 @@ from macah.widths import Widths
 
 Do = Builder[Value]
 
-_CHOOSE = {"select", "smin", "smax", "umin", "umax", "abs"}
-_DIVIDE = {"udiv", "urem", "sdiv", "srem"}
-_LOOKED_AT = frozenset({*EXTENSIONS, *_CHOOSE, *_DIVIDE, "and", "sar", "smulh", "ult"})
-"""No other operation becomes simpler."""
-
 
 def narrow(loop: Loop, words: Mapping[int, Range]) -> tuple[Rebuilt, Loop]:
     """The loop with what its ranges make simpler; `words` are those of drafts that are not pure."""
@@ -50,18 +45,16 @@ class _Rules(Rules):
         result = self.widths.ranges[number]
         if result.constant is not None:
             return Const(result.constant)
-        found = self._found(new, draft, operands) if draft.op in _LOOKED_AT else None
-        if found is None:
-            found = new.graph.pure(draft.op, *operands, where=draft.where)
-        if result.high <= 1:
-            new.graph.mark_predicate(found)
-        return found
-
-    def _found(self, new: Rebuilt, draft: Draft, operands: tuple[Value, ...]) -> Value | None:
         do: Do = partial(_do, new.graph, draft.where)
         ranges = tuple([self.widths.range(operand) for operand in draft.operands])
         found = _simpler(do, draft.op, operands, ranges)
-        return self._related(new, do, draft) if found is None else found
+        if found is None:
+            found = self._related(new, do, draft)
+        if found is None:
+            found = do(draft.op, *operands)
+        if result.high <= 1:
+            new.graph.mark_predicate(found)
+        return found
 
     def _related(self, new: Rebuilt, do: Do, draft: Draft) -> Value | None:
         """What depends on how the operands are made."""

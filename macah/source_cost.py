@@ -14,6 +14,8 @@ on predicates. What can be computed an iteration ahead is not on a recurrence in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from arch.fabric import Fabric
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Const, Use
@@ -56,6 +58,9 @@ _FACTORS |= {(SUM, op) for op in ("smin", "smax", "umin", "umax")}
 
 _RING = frozenset({"add", "sub", "neg", "mul", "muladd", "and", "or", "xor", "not", "shl"})
 _EXTENSIONS = frozenset({"sext8", "sext16", "zext8", "zext16"})
+_NARROW = frozenset({"add", "and", "shl", "or", "select", "xor"})
+"""Of narrow values, these give narrow ones, if there are few."""
+_SUMS = frozenset({"add", "sub", "select"})
 # Two operations that the machine has as one, or that are written as one.
 _JOINED = frozenset({("mul", SUM)})
 # A multiplication by the reciprocal; what comes before and after it may be part of something else.
@@ -204,34 +209,31 @@ class Costs:
 
     def _is_narrow(self, value: Value) -> bool:
         """True for a value that ranges may show to be one of a few: what divides by it is a choice."""
-        pending, count = [value], 0
-        while pending and count < _MOST_LINKS:
-            draft = self._draft(pending.pop())
-            count += 1
-            if draft is None:
-                continue
-            masks = draft.op == "and" and any(isinstance(v, Const) for v in draft.operands)
-            if masks or draft.op in COMPARISONS or draft.op in _EXTENSIONS:
-                return True
-            if draft.op in ("add", "and", "shl", "or", "select", "xor"):
-                pending.extend(draft.operands)
-        return False
+        return any(
+            draft.op in COMPARISONS
+            or draft.op in _EXTENSIONS
+            or (draft.op == "and" and any(isinstance(v, Const) for v in draft.operands))
+            for draft in self._made_of(value, _NARROW)
+        )
 
     def _wraps_once(self, value: Value) -> bool:
         """True for a value that ranges may show to be less than two divisors: the remainder is a minimum."""
+        return not any(
+            draft.op == "mul"
+            and not any(v.value <= 2 if isinstance(v, Const) else self._is_narrow(v) for v in draft.operands)
+            for draft in self._made_of(value, _SUMS)
+        )
+
+    def _made_of(self, value: Value, through: frozenset[str]) -> Iterator[Draft]:
+        """What a value is made of, as far as that goes through some operations, up to a number of links."""
         pending, count = [value], 0
         while pending and count < _MOST_LINKS:
             draft = self._draft(pending.pop())
             count += 1
-            if draft is None:
-                continue
-            if draft.op == "mul" and not any(
-                v.value <= 2 if isinstance(v, Const) else self._is_narrow(v) for v in draft.operands
-            ):
-                return False
-            if draft.op in ("add", "sub", "select"):
-                pending.extend(draft.operands)
-        return True
+            if draft is not None:
+                yield draft
+                if draft.op in through:
+                    pending.extend(draft.operands)
 
     def _draft(self, value: Value) -> Draft | None:
         return self.graph.drafts[value.node] if isinstance(value, Use) else None

@@ -26,7 +26,6 @@ from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import LoopTrips, loop_trips
-from macah.show import show_kernel
 from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.todfg import build_dfg
 from macah.walk import statements
@@ -142,7 +141,7 @@ def _is_paced(kernel: ir.Kernel) -> bool:
     """True if `pace_rows` changes anything."""
     stages: dict[str, ir.Kernel] = {}
     optimize(kernel, lambda name, result: stages.update({name: result}))
-    return show_kernel(stages["convert_ifs"]) != show_kernel(stages["pace_rows"])
+    return stages["convert_ifs"].body is not stages["pace_rows"].body
 
 
 def _needs_banks(best: Choice, fabric: Fabric) -> bool:
@@ -239,13 +238,12 @@ def _crowd(dfg: DFG, fabric: Fabric) -> int:
 
 def _busiest(dfg: DFG, fabric: Fabric) -> int:
     """The interval that the ports of memories need, if arrays have no copies."""
-    first: dict[str, int] = {}  # of the memories of an array
-    for number, memory in enumerate(dfg.memories):
-        first.setdefault(memory.name, number)
+    names = [memory.name for memory in dfg.memories]
+    first = {names.index(name) for name in names}  # of the memories of an array
     accesses = Counter(
         dfg.memories[node.memory].name
         for node in dfg.nodes
-        if node.memory is not None and (node.op == "load" or node.memory in first.values())
+        if node.memory is not None and (node.op == "load" or node.memory in first)
     )
     return max((-(-count // _ports(fabric)) for count in accesses.values()), default=1)
 

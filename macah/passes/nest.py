@@ -209,12 +209,15 @@ def _renamed(nest: Nest, names: dict[Variable, Variable]) -> Nest:
 
 
 def with_loop(body: Body, after: Live, change: Callable[[DoWhile, Live, Body], Body | None]) -> Body:
-    """A body with what its first loop is changed into, given what is live after it and stands before it."""
-    body = unwrapped(body)
-    for place, stmt in enumerate(body):
+    """A body with what its first loop is changed into, given what is live after it and stands before it.
+
+    The body itself if there is none, or `change` gives None.
+    """
+    plain = unwrapped(body)
+    for place, stmt in enumerate(plain):
         if isinstance(stmt, DoWhile):
-            made = change(stmt, live_before(body[place + 1 :], after), body[:place])
-            return body if made is None else (*body[:place], *made, *body[place + 1 :])
+            made = change(stmt, live_before(plain[place + 1 :], after), plain[:place])
+            return body if made is None else (*plain[:place], *made, *plain[place + 1 :])
     return body
 
 

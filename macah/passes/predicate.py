@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import cached_property
 
-from arch.ops import COMPARISONS
 from backend.dfg import Place
 from macah import ir
-from macah.fold import LOGICAL
+from macah.fold import is_predicate, predicates
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.passes.code import Code, Node
 from macah.walk import (
@@ -26,12 +25,10 @@ from macah.walk import (
     map_bodies,
     map_operands,
     map_targets,
-    operands,
     read,
     replace_reads,
     statements,
     targets,
-    variables_in,
     written,
 )
 
@@ -90,7 +87,7 @@ class Predicates:
     @cached_property
     def known(self) -> set[Variable]:
         """The variables that hold nothing but 0 and 1."""
-        return _booleans(self._kernel)
+        return set(predicates(self._kernel))
 
     @cached_property
     def unspecified(self) -> set[Variable]:
@@ -110,7 +107,7 @@ class Predicates:
 
     def holds(self, expr: Expr) -> bool:
         """True if the value is a predicate already: 0 or 1."""
-        return _is_boolean(expr, self.known)
+        return is_predicate(expr, self.known)
 
     def is_unspecified(self, expr: Expr) -> bool:
         """True if the value is that of a variable that nothing assigns."""
@@ -136,65 +133,6 @@ class Predicates:
             return (), value
         made = self.variable(name, where)
         return (Assign(made, value, where),), Read(made)
-
-
-def _is_boolean(expr: Expr, known: set[Variable]) -> bool:
-    match expr:
-        case Const(value):
-            return value <= 1
-        case Read(variable):
-            return variable in known
-        case Apply(op) if op in COMPARISONS:
-            return True
-        case Apply(op, args) if op in _LOGIC:
-            return all(_is_boolean(arg, known) for arg in args)
-        case Apply("select", (_, a, b)):
-            return _is_boolean(a, known) and _is_boolean(b, known)
-        case _:
-            return False
-
-
-def _booleans(kernel: ir.Kernel) -> set[Variable]:
-    """The variables that are only ever given predicates: all that may be, less those that are not."""
-    values: dict[Variable, list[Expr]] = {}
-    reads = set[Variable]()
-    other = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
-    for stmt in statements(kernel.body):
-        if isinstance(stmt, Assign):  # nearly all are
-            value = stmt.value
-            given = values.setdefault(stmt.variable, [])
-            reads.update(variables_in(value))
-            if isinstance(value, Apply) and value.op not in LOGICAL:
-                other.add(stmt.variable)
-            else:
-                given.append(value)
-            continue
-        for expr in operands(stmt):
-            reads.update(variables_in(expr))
-        match stmt:
-            case ir.Receive():
-                other.update(stmt.targets)
-            case ir.Late():
-                other.add(stmt.target)
-            case _:
-                pass
-            # what is left among the targets is `worked` and the like: 0 or 1
-        for variable in targets(stmt):
-            values.setdefault(variable, [])
-    # What is read and never written is unspecified: 0, to all that run a kernel.
-    known = (values.keys() | reads) - other
-    users: dict[Variable, set[Variable]] = {}
-    for variable, given in values.items():
-        for expr in given:
-            for used in variables_in(expr):
-                users.setdefault(used, set()).add(variable)
-    pending = list(known)
-    while pending:
-        variable = pending.pop()
-        if variable in known and not all(_is_boolean(v, known) for v in values.get(variable, ())):
-            known.discard(variable)
-            pending.extend(users.get(variable, ()))
-    return known
 
 
 # --- Code under a predicate
