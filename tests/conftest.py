@@ -25,6 +25,11 @@ sys.dont_write_bytecode = False
 collect_rarely()
 
 
+def is_late(item: pytest.Item) -> bool:
+    """True for a test that plain pytest leaves out."""
+    return any(item.get_closest_marker(name) for name in ("slow", "whole"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before tests are left out: cases after as many as `quick` says are slow, most of a sweep whole."""
@@ -34,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for cases in tests.values():
         quick, sweep = (cases[0].get_closest_marker(name) for name in ("quick", "sweep"))
         if quick is not None:
-            for item in cases[quick.args[0] :]:
+            for item in [item for item in cases if not is_late(item)][quick.args[0] :]:
                 item.add_marker("slow")
         if sweep is not None:
             slow = [item for item in cases if item.get_closest_marker("slow")]

@@ -62,7 +62,7 @@ def account(program: Path) -> tuple[object, ...]:
     return done.returncode, done.stdout, said, traffic
 
 
-@pytest.mark.quick(1)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(("program", "mode"), cases())
 def test_a_program_does_the_same_cycle_by_cycle_and_prints_it_in_free_time(
     program: Path, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
