@@ -71,6 +71,7 @@ struct macah_thread {
   /* In lock step, for rest.c: uses of streams and kernels; as many when all were looked at last, and when this sleep,
    * or the first of several without a use between, was first seen; and when that was. */
   uint64_t uses, looked, slept, since;
+  int rests; /* for rest.c: at the look at hand, it waited, and for what was not there */
 };
 
 /* ends.c. Makes the caller the only thread at an end, until macah_unlock(). */

@@ -52,20 +52,29 @@ static uint64_t asleep_since(struct macah_thread *t, uint64_t now) {
   return t->since;
 }
 
-/* Adds these threads; 0 if one computes. */
+/* A number for what a thread does that does not wait for anything of ours; 0 if it computes. */
+static uint64_t look_at_other(const struct macah_task *task, struct macah_thread *t, uint64_t now,
+                              struct others *others) {
+  /* Who waits by now did something after we looked. */
+  if (task->blocked == MACAH_RUNS || (t && macah_load(&t->wait))) return 0;
+  int sleeps = task->blocked == MACAH_SLEEPS && !task->futex;
+  uint64_t number = mix(task->switches + 1, (uint64_t)task->id);
+  if (task->blocked == MACAH_MOVES_DATA) others->moving = mix(others->moving, number) | 1;
+  uint64_t since = sleeps ? asleep_since(t, now) : 0;
+  if (since > others->since) others->since = since;
+  others->sleep |= sleeps;
+  return number;
+}
+
+/* Adds the threads that did not wait when we looked; 0 if one computes. */
 static uint64_t look_at_others(uint64_t sum, uint64_t now, struct others *others) {
   struct macah_task *tasks;
   int count = macah_list_tasks(&tasks);
   for (int i = 0; sum && i < count; i++) {
     struct macah_thread *t = known(tasks[i].id);
-    if (t && macah_load(&t->wait)) continue;
-    int sleeps = tasks[i].blocked == MACAH_SLEEPS && !tasks[i].futex;
-    uint64_t number = mix(tasks[i].switches + 1, (uint64_t)tasks[i].id);
-    if (tasks[i].blocked == MACAH_MOVES_DATA) others->moving = mix(others->moving, number) | 1;
-    uint64_t since = sleeps ? asleep_since(t, now) : 0;
-    if (since > others->since) others->since = since;
-    others->sleep |= sleeps;
-    sum = tasks[i].blocked == MACAH_RUNS ? 0 : mix(sum, number);
+    if (t && t->rests) continue;
+    uint64_t number = look_at_other(&tasks[i], t, now, others);
+    sum = number ? mix(sum, number) : 0;
   }
   free(tasks);
   return sum;
@@ -78,9 +87,10 @@ static uint64_t look(uint64_t now, struct others *others) {
   *others = (struct others){0};
   macah_lock_threads();
   for (struct macah_thread *t = macah_threads; t; t = t->next) t->looked = macah_load(&t->uses);
-  for (const struct macah_thread *t = macah_threads; t && sum; t = t->next) {
+  for (struct macah_thread *t = macah_threads; t && sum; t = t->next) {
     uint64_t rest = rest_of(t);
     resting += rest != 0;
+    t->rests = rest != 0;
     if (rest || macah_load(&t->wait)) sum = rest ? mix(sum, rest) : 0;
     if (macah_load(&t->resumes)) sum = 0;
   }

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "host.h"
+
+enum { TRIES = 10 };
 
 static char *read_text(const char *format, pid_t id, char *text, size_t size) {
   char name[64];
@@ -47,12 +50,15 @@ static uint64_t switches_of(pid_t id) {
   return sum;
 }
 
-static int has_ended(pid_t id) {
+/* As in its `stat`; X if it is not there any more. */
+static char state_of(pid_t id) {
   char text[512];
   const char *state = read_text("/proc/self/task/%d/stat", id, text, sizeof text);
   state = state ? strrchr(state, ')') : NULL;
-  return !state || state[1] == 0 || strchr("ZX", state[2]);
+  return state && state[1] && state[2] ? state[2] : 'X';
 }
+
+static int has_ended(pid_t id) { return strchr("ZX", state_of(id)) != NULL; }
 
 static struct macah_task look_at(pid_t id) {
   char text[512];
@@ -60,26 +66,46 @@ static struct macah_task look_at(pid_t id) {
   const char *call = read_text("/proc/self/task/%d/syscall", id, text, sizeof text);
   if (call) task.futex = endless_futex(call);
   task.blocked = kind_of(call);
+  /* One that has been woken, but not yet taken by its processor, has its system call until then: it does not sleep. */
+  if (task.blocked != MACAH_RUNS && state_of(id) == 'R') task.blocked = MACAH_RUNS;
   return task;
+}
+
+/* Those listed in the directory that have not ended, but our own threads; how many, or -1 if memory is short. */
+static int list(DIR *directory, struct macah_task **tasks, unsigned long *listed) {
+  int count = 0;
+  *listed = 0;
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    pid_t id = atoi(entry->d_name);
+    if (id <= 0) continue;
+    ++*listed;
+    if (id == macah_referee || id == macah_watcher || has_ended(id)) continue;
+    struct macah_task *more = realloc(*tasks, (size_t)(count + 1) * sizeof *more);
+    if (!more) return -1;
+    *tasks = more;
+    more[count++] = look_at(id);
+  }
+  return count;
+}
+
+/* The directory has a link for each thread, and two more. */
+static int has_links(DIR *directory, unsigned long threads) {
+  struct stat about;
+  return fstat(dirfd(directory), &about) || about.st_nlink == threads + 2;
 }
 
 int macah_list_tasks(struct macah_task **tasks) {
   DIR *directory = opendir("/proc/self/task");
-  int count = 0;
+  int count = -1;
+  unsigned long listed;
   *tasks = NULL;
-  if (!directory) return -1;
-  for (struct dirent *entry; (entry = readdir(directory));) {
-    pid_t id = atoi(entry->d_name);
-    if (id <= 0 || id == macah_referee || id == macah_watcher || has_ended(id)) continue;
-    struct macah_task *more = realloc(*tasks, (size_t)(count + 1) * sizeof *more);
-    if (!more) {
-      count = -1;
-      break;
-    }
-    *tasks = more;
-    more[count++] = look_at(id);
+  /* Where a thread ends just then, the list lacks others. */
+  for (int tries = 0; directory && tries < TRIES; tries++) {
+    rewinddir(directory);
+    count = list(directory, tasks, &listed);
+    if (count < 0 || has_links(directory, listed)) break;
   }
-  closedir(directory);
+  if (directory) closedir(directory);
   return count;
 }
 
