@@ -16,10 +16,12 @@ from .layout import LETTERS, Layout
 from .ops import BIT_OPS, MOST_INPUTS, OPAQUE_OPS, OPS, WIDE_OPS
 from .tables import ArchitectureError, Table
 
-__all__ = ["ArchitectureError", "load_fabric", "shipped"]
+__all__ = ["ArchitectureError", "fabric_file", "load_fabric", "shipped"]
 
 _SHIPPED = Path(__file__).parent
 LARGEST = 64
+MOST_CHARACTERS = 1 << 22
+"""The longest file that is read: a device may have no end."""
 _SIDES = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}
 _CORNERS = {"northeast": (-1, 1), "southeast": (1, 1), "southwest": (1, -1), "northwest": (-1, -1)}
 
@@ -32,14 +34,12 @@ def shipped() -> tuple[str, ...]:
 def load_fabric(name_or_path: str) -> Fabric:
     """The fabric `grid`, `grid:8x8` (or `grid8x8`), or that of a file, `my.toml` or `my.toml:8x8`."""
     base, size = _split_size(name_or_path)
-    if base in shipped():
-        path, label = _SHIPPED / f"{base}.toml", f"{base}.toml"
-    else:
-        path, label = Path(base), base
+    path, label = fabric_file(name_or_path), f"{base}.toml" if base in shipped() else base
     if size and not (2 <= size[0] <= LARGEST and 2 <= size[1] <= LARGEST):
         raise ArchitectureError(f"a grid has from 2x2 to {LARGEST}x{LARGEST} tiles", name_or_path)
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = "not a text file"
         if isinstance(error, OSError) and error.strerror:
@@ -49,7 +49,15 @@ def load_fabric(name_or_path: str) -> Fabric:
                 f"no such architecture (shipped: {', '.join(shipped())}; or give the path of a .toml file)"
             )
         raise ArchitectureError(reason, name_or_path) from None
+    if len(text) > MOST_CHARACTERS:
+        raise ArchitectureError(f"it has more than {MOST_CHARACTERS} characters", name_or_path)
     return _built(text, label, size)
+
+
+def fabric_file(name_or_path: str) -> Path:
+    """The file that describes a fabric, whether there is one or not."""
+    base, _ = _split_size(name_or_path)
+    return _SHIPPED / f"{base}.toml" if base in shipped() else Path(base)
 
 
 @lru_cache(maxsize=8)

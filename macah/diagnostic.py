@@ -67,10 +67,19 @@ class MacahError(Exception):
         return error
 
 
+def source_lines(where: Place) -> list[str]:
+    """The lines of the file that a place is in, without their ends; none if that cannot be read again.
+
+    A pipe that was read is empty or waits for another writer, and a device may have no end.
+    """
+    path = Path(where.file)
+    try:
+        return path.read_text(errors="replace").splitlines() if path.is_file() else []
+    except (OSError, ValueError):
+        return []
+
+
 def source_line(where: Place) -> str | None:
     """The line of its file that a place is in, without its end; None if that cannot be read."""
-    try:
-        lines = Path(where.file).read_text(errors="replace").splitlines()
-    except (OSError, ValueError):
-        return None
+    lines = source_lines(where)
     return lines[where.line - 1] if 0 < where.line <= len(lines) else None

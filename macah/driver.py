@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from arch.describe import fabric_file
 from backend.bitstream import show_bits
 from backend.dfg import show_dfg
 from backend.kernel_json import write_kernel
@@ -41,7 +42,7 @@ from .report_facts import Account
 from .show import show_kernel
 from .stages import Stages
 from .survey import as_in_c, host_mistakes, kernels_of
-from .toolchain import check_output, compiler, workspace
+from .toolchain import check_outputs, compiler, workspace
 from .translate import to_c, to_host_c
 from .translate_host import HostKernel
 from .translate_prelude import LANGUAGE
@@ -105,10 +106,10 @@ def _act(options: Options, stages: Stages, messages: Messages) -> Made | None:
         from .profiled import check_targets
 
         check_targets(options)
+    outputs = [path for path in (options.save_report, options.wave) if path is not None]
     if options.action == "compile" or options.output and str(options.output) != "-":
-        check_output(options.output or Path("a.out"), options.source)
-    for path in filter(None, (options.save_report, options.wave)):
-        check_output(path, options.source)
+        outputs.insert(0, options.output or Path("a.out"))
+    check_outputs(outputs, (options.source, fabric_file(options.arch)))
     with stages("read"):
         program = read_program(
             options.source,

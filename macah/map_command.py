@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from arch.describe import fabric_file
 from arch.fabric import Fabric
 from backend.bound import Bounds, minimum_interval
 from backend.check import MappingError, check_mapping
@@ -33,7 +34,7 @@ from .diagnostic import Diagnostic, MacahError, Note
 from .fabrics import fabric_of
 from .messages import FORMATS, MessageOptions, Messages
 from .stages import Stages
-from .toolchain import check_output
+from .toolchain import check_outputs
 
 T = TypeVar("T")
 
@@ -112,15 +113,13 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     messages.show(
         Diagnostic(text, where, severity="warning", code="graph-guess") for text, where in graph.doubtful
     )
+    output = None if found.output is None else Path(found.output)
+    _check_outputs(found)
     if found.write_graph is not None:
-        check_output(Path(found.write_graph), Path(found.graph))
         write_whole(Path(found.write_graph), write_json(graph).encode())
     if found.check is not None:
         sys.stdout.write(_checked(Path(found.check), to_dfg(graph, fabric), fabric))
         return 0
-    output = None if found.output is None else Path(found.output)
-    if output is not None:
-        check_output(output, Path(found.graph))
     effort = EFFORTS[found.effort]
     options = MapOptions(found.seed, effort, found.ii, found.max_ii, found.time_limit, found.jobs)
     stages = Stages(found.verbose)
@@ -138,6 +137,16 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
     sys.stdout.write(_as_json(outcome) if found.json else _as_text(outcome))
     sys.stdout.flush()
     return 0
+
+
+def _check_outputs(found: argparse.Namespace) -> None:
+    """Refuses what would overwrite what is read. A mapping that is begun with may give way to the new one."""
+    inputs = [Path(found.graph), fabric_file(found.arch)]
+    old = [Path(name) for name in (found.warm, found.check) if name is not None]
+    if found.write_graph is not None:
+        check_outputs([Path(found.write_graph)], [*inputs, *old])
+    names = (found.write_graph, found.output)
+    check_outputs([Path(name) for name in names if name is not None], inputs)
 
 
 def _read(path: Path) -> ForeignGraph:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from arch.describe import fabric_file
 from sim.profile import KernelAbout, Profile
 from sim.profile_flame import flame_folded, flame_svg
 from sim.profile_json import profile_json
@@ -24,7 +25,7 @@ from sim.workspace import write_whole
 from .compile import Simulated
 from .diagnostic import MacahError
 from .options import Options
-from .toolchain import check_output
+from .toolchain import check_outputs
 
 DAMAGES = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)
 """What may be raised where a program has written over its own profile."""
@@ -57,12 +58,13 @@ def _form(path: Path) -> Callable[[Profile], str] | None:
 
 def check_targets(options: Options) -> None:
     """Refuses, before the work, what could not be written. Errors: MacahError."""
+    inputs = options.source, fabric_file(options.arch)
     for name in options.profile:
         if name == TERMINAL:
             continue
         path = Path(name)
         if _form(path) is not None and not path.is_dir():
-            check_output(path, options.source)
+            check_outputs((path,), inputs)
         elif path.exists() and not path.is_dir():
             hint = f"what a file has is told by the end of its name: {' '.join(_FORMS)}"
             raise MacahError(f"--profile: '{path}' is not a directory", hint=hint, code="cannot-write")
@@ -71,8 +73,7 @@ def check_targets(options: Options) -> None:
                 problem = f"cannot write '{path}': there is no directory '{path.parent}'"
                 raise MacahError(problem, code="cannot-write")
             path.mkdir(exist_ok=True)
-            for part in _IN_DIRECTORY:
-                check_output(path / part, options.source)
+            check_outputs([path / part for part in _IN_DIRECTORY], inputs)
 
 
 def run_profiled(executable: int, kernels: Sequence[Simulated], options: Options) -> NoReturn:

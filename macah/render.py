@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-from .diagnostic import Diagnostic, Place, source_line
+from .diagnostic import Diagnostic, Place, source_line, source_lines
 
 ReadLine = Callable[[Place], str | None]
 
@@ -102,10 +101,7 @@ def _extent(where: Place, text: str) -> tuple[int, int]:
 
 def _definition(where: Place) -> Place | None:
     """Where the macro of a place is defined, if that is above it in the same file."""
-    try:
-        lines = Path(where.file).read_text(errors="replace").splitlines()
-    except (OSError, ValueError):
-        return None
+    lines = source_lines(where)
     pattern = re.compile(rf"\s*#\s*define\s+({re.escape(where.macro)})\b")
     for number in range(min(where.line, len(lines)), 0, -1):
         if match := pattern.match(lines[number - 1]):

@@ -23,12 +23,30 @@ def compiler() -> str:
     return os.environ.get("CC") or "cc"
 
 
-def check_output(path: Path, source: Path) -> None:
-    """Refuses, before the work, an output that cannot be written or would be the program's own file."""
-    if path.exists() and source.exists() and path.samefile(source):
-        raise MacahError(
-            f"the output '{path}' is the input itself", hint="name another with -o", code="cannot-write"
-        )
+def check_outputs(paths: Sequence[Path], inputs: Sequence[Path]) -> None:
+    """Refuses, before the work, outputs that cannot be written, or would be an input or each other."""
+    for number, path in enumerate(paths):
+        for source in inputs:
+            if path.exists() and source.exists() and path.samefile(source):
+                raise MacahError(
+                    f"the output '{path}' is the input itself",
+                    hint="name another file",
+                    code="cannot-write",
+                )
+        _check_writable(path)
+        if any(_one_file(path, other) for other in paths[:number]):
+            problem = f"two outputs are the same file, '{path}'"
+            raise MacahError(problem, hint="name another for one of them", code="cannot-write")
+
+
+def _one_file(one: Path, other: Path) -> bool:
+    """Whether what is written to one would replace the other; a terminal or `/dev/null` takes any number."""
+    if one.exists() and not one.is_file():
+        return False
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _check_writable(path: Path) -> None:
     if path.is_dir():
         raise MacahError(f"cannot write '{path}': is a directory", code="cannot-write")
     folder = Path(os.path.realpath(path)).parent

@@ -306,26 +306,6 @@ def test_a_killed_run_leaves_no_process_and_no_file(how: signal.Signals, tmp_pat
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("how", ["same", "relative", "symlink", "hard link"])
-@pytest.mark.parametrize("words", [("--mode", "c"), ("--emit", "c"), ("--report",)])
-def test_the_output_never_overwrites_the_program(how: str, words: tuple[str, ...], tmp_path: Path) -> None:
-    source, other = tmp_path / "p.macah", tmp_path / "other"
-    source.write_text(SUM)
-    match how:
-        case "same":
-            other = source
-        case "relative":
-            other = tmp_path / ".." / tmp_path.name / "p.macah"
-        case "symlink":
-            other.symlink_to(source)
-        case "hard link":
-            other.hardlink_to(source)
-    done = macahc(*words, source, "-o", other)
-    assert done.returncode == 1
-    assert "is the input itself" in done.stderr
-    assert source.read_text() == SUM
-
-
 def test_an_output_that_cannot_be_written_is_named(total: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for output, why in (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from macah.diagnostic import MacahError
 from macah.map_command import map_command
 from macah.messages import MessageOptions, Messages
 
+ARCHITECTURES = Path(__file__).parent.parent.parent / "arch"
 DATA = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "dfgs"
 
 
@@ -129,6 +132,7 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     assert "nested too deeply" in str(refused(str(tmp_path / "deep")))
     (tmp_path / "long").write_text('{"nodes": [{"id": ' + "9" * 5000 + "}]}")
     assert "too many digits" in str(refused(str(tmp_path / "long")))
+    assert "more than" in str(refused(str(tmp_path / "long"), "--arch", "/dev/zero"))
 
 
 def test_wrong_usage_is_told_apart(tmp_path: Path) -> None:
@@ -269,3 +273,39 @@ def test_a_proof_that_is_interrupted_keeps_what_is_known(
     assert (found["ii"], found["mii"], found["proven"]) == (4, 2, False)
     assert isinstance(refused(path, "--ii", "4", "--prove"), UsageError)
     assert isinstance(refused(path, "--arch", "bitgrid4x4", "--prove"), UsageError)
+
+
+@pytest.mark.parametrize("text", ["[", "macah"])
+def test_a_mistake_in_a_pipe_ends(text: str, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    error = refused(str(pipe))
+    messages = Messages(MessageOptions())
+    shown = Thread(target=messages.fail, args=(error,), daemon=True)
+    shown.start()
+    shown.join(20)
+    assert not shown.is_alive(), "it waits for somebody to write the file once more"
+
+
+def test_outputs_are_no_inputs_and_not_each_other(tmp_path: Path) -> None:
+    path, arch, old = graph_file(tmp_path, nodes(3), [edge(0, 1)]), tmp_path / "own.toml", tmp_path / "old"
+    arch.write_text((ARCHITECTURES / "satmapit.toml").read_text())
+    words = (path, "--arch", str(arch))
+    assert run(*words, "-o", str(old)) == 0
+    before = old.read_text()
+    for wrong in (
+        ("-o", path),
+        ("-o", str(arch)),
+        ("--write-graph", str(arch)),
+        ("--write-graph", str(old), "--warm", str(old)),
+        ("--write-graph", str(old), "--check", str(old)),
+    ):
+        assert "is the input itself" in str(refused(*words, *wrong)), wrong
+    new = tmp_path / "new"
+    for same in (new, tmp_path / ".." / tmp_path.name / "new"):
+        assert "the same file" in str(refused(*words, "-o", str(new), "--write-graph", str(same)))
+    assert not new.exists() and old.read_text() == before
+    assert run(*words, "-o", str(old), "--warm", str(old)) == 0
+    assert run(*words, "-o", "/dev/null", "--write-graph", "/dev/null") == 0
