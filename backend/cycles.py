@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from backend.record import made_quickly
+
 from .dfg import DFG
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Delay:
     """`target`, `distance` iterations later, starts at least `cycles` after `source`."""

@@ -14,8 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from arch.ops import MEMORY_OPS, OPAQUE_OPS, OPS, STREAM_OPS
+from backend.record import made_quickly
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Place:
     """A position in a source file; line and column count from 1, column 0 means unknown.
@@ -35,6 +37,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Const:
     """A word known at compile time, in [0, 2**width)."""
@@ -45,6 +48,7 @@ class Const:
         return self.value
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class LiveIn:
     """A word that the host gives at the start, by index into `DFG.live_ins`."""
@@ -52,6 +56,7 @@ class LiveIn:
     index: int
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Use:
     """Output `output` of node `node`, `distance` iterations ago; `initial` before there was one."""
@@ -68,6 +73,7 @@ class Use:
 Operand = Use | Const | LiveIn
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Node:
     """One operation of `arch.ops.OPS`.
@@ -91,6 +97,7 @@ class Node:
         return self.variable if self.variable and self.op in OPAQUE_OPS else self.op
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Order:
     """`after`, `distance` iterations later, is issued at least `delay` cycles after `before` is.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backend.dfg import Const, Use
+from backend.record import made_quickly
 from macah.bdd import FALSE, TRUE, Bdd
 from macah.graph import Draft, Value
 from macah.ranges import HALF, TRUTH, WORD, Range
@@ -20,6 +21,7 @@ MOST_ATOMS = 12
 """A condition of more atoms than these is an atom itself."""
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Atom:
     """`x == y`, or `x < y` as numbers that `is_signed` says; y may be a number itself."""

@@ -39,9 +39,10 @@ def _values(graph: Graph, classes: Mapping[Variable, int]) -> list[int]:
     found: list[int] = []
     for node, draft in enumerate(graph.drafts):
         key: object = node
-        if OPS[draft.op].pure:
+        op = OPS[draft.op]
+        if op.pure:
             operands = [_value(value, classes, found) for value in draft.operands]
-            if OPS[draft.op].commutative:
+            if op.commutative:
                 operands.sort()
             key = (draft.op, *operands)
         found.append(numbers.setdefault(key, len(numbers)))
@@ -49,12 +50,10 @@ def _values(graph: Graph, classes: Mapping[Variable, int]) -> list[int]:
 
 
 def _value(value: Value, classes: Mapping[Variable, int], values: list[int]) -> tuple[str, int, int]:
-    match value:
-        case Use(node, output=output):
-            return ("node", values[node], output)
-        case Before(variable):
-            return ("before", classes[variable], 0)
-        case Const(number):
-            return ("constant", number, 0)
-        case LiveIn(index):
-            return ("live-in", index, 0)
+    if isinstance(value, Use):
+        return ("node", values[value.node], value.output)
+    if isinstance(value, Before):
+        return ("before", classes[value.variable], 0)
+    if isinstance(value, Const):
+        return ("constant", value.value, 0)
+    return ("live-in", value.index, 0)

@@ -26,17 +26,20 @@ Holds = Callable[[Expr], bool]
 
 def is_predicate(expr: Expr, variables: Container[Variable] = ()) -> bool:
     """True if the value is certainly 0 or 1; `variables` are those that always are."""
-    match expr:
-        case Const(value):
-            return value < 2
-        case Read(variable):
-            return variable in variables
-        case Apply("and" | "or" | "xor", args) | Apply("select", (_, *args)):
-            return expr.bits == 32 and all(is_predicate(arg, variables) for arg in args)
-        case Apply(op):
-            return op in COMPARISONS
-        case Load():
+    if isinstance(expr, Read):
+        return expr.variable in variables
+    if isinstance(expr, Const):
+        return expr.value < 2
+    if isinstance(expr, Load):
+        return False
+    if expr.op in COMPARISONS:
+        return True
+    if expr.bits != 32 or expr.op not in ("and", "or", "xor", "select"):
+        return False
+    for arg in expr.args[expr.op == "select" :]:  # noqa: SIM110 - `all` takes twice as long
+        if not is_predicate(arg, variables):
             return False
+    return True
 
 
 def fold(expr: Expr, predicate: Holds = is_predicate) -> Expr:

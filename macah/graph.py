@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Const, LiveIn, Node, Operand, Place, Use
+from backend.record import made_quickly
 from macah import ir
 from macah.fold import simpler
 from macah.ir import Apply, Expr, Read, Variable
@@ -15,6 +16,7 @@ WIDTH = 32
 _COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Before:
     """The value that a variable had when the iteration began."""
@@ -62,7 +64,7 @@ class Graph:
         self.constants: dict[int, ir.Const] = {}
         self.predicates = set(predicates)  # variables that are always 0 or 1
         self.logical: set[int] = set()  # pure drafts that are
-        self.exprs: dict[Value | int, Expr] = {}  # by what `_key` says
+        self.exprs: dict[Value | Variable | int, Expr] = {}  # by what `_key` says
         self.values: dict[int, Value] = {}  # by the id of one of these expressions
         self.leaves: dict[Variable, Value] = {}
 
@@ -98,9 +100,9 @@ class Graph:
         if isinstance(value, Const):
             return ZERO, value.value
         if isinstance(value, Use):
-            match self.drafts[value.node]:
-                case Draft("add", (base, Const(offset))):
-                    return base, offset
+            draft = self.drafts[value.node]
+            if draft.op == "add" and isinstance(draft.operands[1], Const):
+                return draft.operands[0], draft.operands[1].value
         return value, 0
 
     def holds(self, value: Value) -> bool:
@@ -169,12 +171,22 @@ class Graph:
             return known.node in self.logical
         if expr.op not in ("and", "or", "xor", "select"):
             return False
-        return all(self._holds(arg) for arg in expr.args[expr.op == "select" :])
+        for arg in expr.args[expr.op == "select" :]:  # noqa: SIM110 - `all` takes twice as long
+            if not self._holds(arg):
+                return False
+        return True
 
 
-def _key(value: Value) -> Value | int:
-    """What stands for a value where it is looked up: the number of its node, which is compared quickly."""
-    return value.node if isinstance(value, Use) and not value.output and not value.distance else value
+def _key(value: Value) -> Value | Variable | int:
+    """What stands for a value where it is looked up and is compared quickly.
+
+    That is the number of its node, the complement of a constant, or the variable.
+    """
+    if isinstance(value, Use):
+        return value if value.output or value.distance else value.node
+    if isinstance(value, Const):
+        return ~value.value
+    return value.variable if isinstance(value, Before) else value
 
 
 def _gives_predicate(op: str, output: int) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from backend.dfg import Place
 from backend.dfg import Word as Word
+from backend.record import made_quickly
 from macah.ctypes import CType
 from macah.host_memory import Extent as Extent
 from macah.host_memory import Static as Static
@@ -39,6 +40,7 @@ from macah.site import Site
 # --- Statements
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Assign:
     """`variable = value`."""
@@ -51,6 +53,7 @@ class Assign:
         assert self.variable.bits == self.value.bits, self
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Store:
     """`array[index] = value`; nothing happens where an index is out of range."""
@@ -91,6 +94,7 @@ class Forget:
     where: Place | None = None
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Receive:
     """Receives one element into `targets`, one variable for each of the stream's words.
@@ -114,6 +118,7 @@ class Receive:
         assert self.worked is None or self.passed is None, self
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Send:
     """Sends one element made of `values`; blocks if `worked` is None; `worked` as in `Receive`."""
@@ -179,6 +184,7 @@ class Assert:
     where: Place | None = None
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class If:
     """`if (condition) then else orelse`. `expect`: how often it is true, as EXPECT says."""
@@ -190,6 +196,7 @@ class If:
     where: Place | None = None
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Block:
     """What a `Leave` of its label leaves: `break`, `continue`, `return`, `switch` are made of it."""
@@ -199,6 +206,7 @@ class Block:
     where: Place | None = None
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Leave:
     """Continues after the enclosing `Block` of that label."""
@@ -207,6 +215,7 @@ class Leave:
     where: Place | None = None
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class While:
     """`for (;;) { before; if (!condition) break; body; }`. `before` computes the condition's effects."""
@@ -217,6 +226,7 @@ class While:
     where: Place | None = None
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class DoWhile:
     """`if (guard) do body while (condition)`. The guard is read once, before the loop."""
@@ -239,6 +249,7 @@ class UnrolledFor:
     where: Place | None = None
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class View:
     """An array as an argument: the callee's `p[i, …]` is `array[index[:-1], index[-1] + i, …]`.
@@ -262,6 +273,7 @@ Argument = Const | Read | Load | Apply | View | StreamView
 Parameter = Variable | Array | Stream
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Call:
     """`results = function(arguments)`; a struct result has several variables, void has none."""

@@ -7,9 +7,11 @@ from math import prod
 
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Place, Word
+from backend.record import made_quickly
 from macah.site import Site
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True, eq=False)
 class Variable:
     """A scalar. It holds an unspecified value until it is assigned, unless it is captured."""
@@ -78,6 +80,7 @@ class Label:
 # --- Expressions
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Const:
     """A word, in [0, 2**bits)."""
@@ -89,6 +92,7 @@ class Const:
         assert not self.value >> self.bits, self
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Read:
     """The value of a variable."""
@@ -100,6 +104,7 @@ class Read:
         return self.variable.bits
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Load:
     """An element of an array; an unspecified value where an index is out of range."""
@@ -116,6 +121,7 @@ class Load:
         return self.array.bits
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Apply:
     """A pure operation.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from backend.dfg import Order
+from backend.record import made_quickly
 from macah.dependence import Distances
 from macah.graph import ZERO, Value
 from macah.site import Site
@@ -17,6 +18,7 @@ LEAD = 8
 """So many elements may one stream be ahead of another: half of those that fit into one by default."""
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Access:
     """A load or store; its address is `base + offset`, where `base` is ZERO if that is a constant.

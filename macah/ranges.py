@@ -6,17 +6,19 @@ Bounds follow from each other: a word whose upper 24 bits are 0 is at most 255, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 WIDTH = 32
 WORD = (1 << WIDTH) - 1
 HALF = 1 << (WIDTH - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Unsigned bounds `low` to `high`, signed ones `least` to `most`; bits outside `bits` are 0."""
+class Range(NamedTuple):
+    """Unsigned bounds `low` to `high`, signed ones `least` to `most`; bits outside `bits` are 0.
+
+    A tuple, as these are made and compared more often than anything else.
+    """
 
     low: int
     high: int
@@ -66,7 +68,7 @@ class Range:
 
     def within(self, other: Range) -> bool:
         """True if the other one allows all of it."""
-        return (
+        return self is other or (
             self.low >= other.low
             and self.high <= other.high
             and self.least >= other.least
@@ -75,6 +77,7 @@ class Range:
         )
 
 
+@lru_cache(1 << 16)
 def made(low: int = 0, high: int = WORD, least: int = -HALF, most: int = HALF - 1, bits: int = WORD) -> Range:
     """A range from what is known; what follows from it is put in."""
     if low == 0 and high == WORD and least == -HALF and most == HALF - 1 and bits == WORD:

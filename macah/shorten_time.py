@@ -10,12 +10,14 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from backend.record import made_quickly
 from macah.balance import latency
 from macah.graph import Value
 from macah.shorten_graph import Choices, Start
 from macah.shorten_sweep import NEVER_LATE, Plan, sweep
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Arc:
     """`cycles` from when `source` is there until what needs it is, an order if it is no operand.

@@ -64,6 +64,7 @@ class Symbolic:
         self.assertions: list[str] = []
         self.live_outs: list[Variable] = []
         self.values: dict[Variable, Value] = {}
+        self.befores: dict[Variable, Before] = {}  # one for each, as the same object is found faster
         self.where: Place | None = None
         self.initial: dict[Variable, Const | LiveIn] = {self.alive: ONE}
         self._start(leading)
@@ -94,28 +95,30 @@ class Symbolic:
     # --- Expressions
 
     def read(self, variable: Variable) -> Value:
-        if variable in self.values:
-            return self.values[variable]
+        found = self.values.get(variable)
+        if found is not None:
+            return found
         while variable in self.known:
             known = self.known[variable]
             if not isinstance(known, Before):
                 return known
             variable = known.variable
-        return Before(variable) if variable in self.changing else self.before_loop(variable)
+        if variable not in self.changing:
+            return self.before_loop(variable)
+        before = self.befores.get(variable)
+        if before is None:
+            before = self.befores[variable] = Before(variable)
+        return before
 
     def value(self, expr: Expr) -> Value:
         return folded(expr, self._evaluate)
 
     def _evaluate(self, expr: Expr, args: list[Value]) -> Value:
-        match expr:
-            case ir.Const(value):
-                return Const(value)
-            case Read(variable):
-                return self.read(variable)
-            case Apply(op):
-                return self.graph.pure(op, *args, where=self.where)
-            case Load():
-                return self.load(expr, args)
+        if isinstance(expr, Read):
+            return self.read(expr.variable)
+        if isinstance(expr, Apply):
+            return self.graph.pure(expr.op, *args, where=self.where)
+        return Const(expr.value) if isinstance(expr, ir.Const) else self.load(expr, args)
 
     def predicate(self, expr: Expr) -> Value:
         """A condition as 0 or 1."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from backend.record import made_quickly
 from macah.alignment import opcodes
 
 _WORD = re.compile(
@@ -23,6 +24,7 @@ _WORD = re.compile(
 _DIRECTIVE = re.compile(r"#(?:/\*.*?\*/|\\\n|[^\n])*", re.DOTALL)
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word, constant or other character, with its place in its text and its line."""
@@ -33,6 +35,7 @@ class Word:
     line: int
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Group:
     """The characters `start:end` of the file became `pre_start:pre_end` of the preprocessed text."""

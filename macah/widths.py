@@ -60,9 +60,7 @@ class Widths:
         if isinstance(value, Use):
             if value.output:
                 return TRUTH
-            if self.reader is not None:
-                self._uses(value.node, self.reader)
-            return self.ranges[value.node]
+            return self._of(value.node)
         if isinstance(value, Const):
             return exactly(value.value)
         if not isinstance(value, Before):
@@ -70,6 +68,12 @@ class Widths:
         if self.reader is not None:
             self._uses(value.variable, self.reader)
         return self.before[value.variable]
+
+    def _of(self, node: int) -> Range:
+        """What the first output of a node may be."""
+        if self.reader is not None:
+            self._uses(node, self.reader)
+        return self.ranges[node]
 
     def _uses(self, value: Variable | int, reader: int) -> None:
         readers = self.users.get(value)
@@ -270,11 +274,10 @@ class Widths:
 
     def _note(self, found: Facts, value: Value, limit: Range) -> None:
         found[value] = found.get(value, ALL) & limit
-        match self._draft(value):
-            case Draft("add", (a, Const(c))):
-                found[a] = found.get(a, ALL) & range_of("sub", (self.range(value) & limit, exactly(c)))
-            case _:
-                pass
+        draft = self._draft(value)
+        if draft is not None and draft.op == "add" and isinstance(draft.operands[1], Const):
+            a, c = draft.operands[0], exactly(draft.operands[1].value)
+            found[a] = found.get(a, ALL) & range_of("sub", (self.range(value) & limit, c))
 
     def under(self, value: Value, facts: Facts) -> Range:
         """What a value may be where these facts hold."""
@@ -296,11 +299,15 @@ class Widths:
         draft = self.drafts[node]
         if draft.op in _EFFECTS:
             return None
-        parts = [self._affected(operand, facts, depth - 1) for operand in draft.operands]
-        if not any(parts):
+        parts, known = [], False
+        for operand in draft.operands:
+            part = self._affected(operand, facts, depth - 1)
+            known = known or part is not None
+            parts.append(part)
+        if not known:
             return None
         ranges = [part or self.range(operand) for part, operand in zip(parts, draft.operands, strict=True)]
-        return self.range(Use(node)) & range_of(draft.op, tuple(ranges))
+        return self._of(node) & range_of(draft.op, tuple(ranges))
 
     def _draft(self, value: Value) -> Draft | None:
         return self.drafts[value.node] if isinstance(value, Use) and value.output == 0 else None
