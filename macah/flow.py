@@ -30,6 +30,10 @@ class Flow:
 
     def source(self, value: Value) -> int | None:
         """The node that makes a value, in this iteration or an earlier one."""
+        if isinstance(value, Use):
+            return value.node
+        if not isinstance(value, Before):
+            return None
         seen = set[Variable]()
         while isinstance(value, Before) and value.variable not in seen:
             seen.add(value.variable)

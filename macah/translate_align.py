@@ -63,11 +63,15 @@ def source_words(text: str) -> Iterator[Word]:
         else:
             match = _WORD.match(text, at)
             assert match is not None
-            if match["word"]:
-                yield Word(match["word"], at, match.end(), line)
-            fresh = bool(match["line"]) or (fresh and match["word"] is None)
-        line += text.count("\n", at, match.end())
-        at = match.end()
+            if match.lastgroup == "word":
+                yield Word(match[0], at, match.end(), line)
+                fresh = False
+            elif match.lastgroup == "line":
+                fresh = True
+        end = match.end()
+        if end > at + 1 or fresh:  # else it is one character that ends no line
+            line += text.count("\n", at, end)
+        at = end
 
 
 def align(file: Sequence[Word], pre: Sequence[Word]) -> list[Group]:
