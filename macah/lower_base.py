@@ -95,6 +95,8 @@ class Base(ABC):
         self.flags: set[ir.Variable] = set()
         # The functions being lowered, with the places that call them.
         self.chain: list[tuple[FunctionName, Place]] = []
+        # How many FOR loops are around what is lowered.
+        self.unrolling = 0
         # Whether a receive can find its stream closed.
         self.streams_end = _closes_streams(program.unit)
 

@@ -155,7 +155,9 @@ class Statements(Locals):
             outer = self._enter("FOR")
             with self.collected() as before:
                 truth = self.condition(node.cond) if node.cond is not None else ir.TRUE
+            self.unrolling += 1
             body = self._body(node.stmt, where)
+            self.unrolling -= 1
             with self.collected() as after:
                 self.statement(node.next)
             loop = ir.UnrolledFor(tuple(init), tuple(before), truth, tuple(body), tuple(after), where)

@@ -91,7 +91,10 @@ class Streams(Expressions, Elements):
         elif any(p.target.type.size == 8 and p.element.bits == 32 for p in self._kept_parts(indirect)):
             self._receive_or_end(stream, index, words, indirect, where)
         else:
-            self._preload(self._kept_parts(indirect), where)
+            if self.streams_end:
+                self._preload(indirect, where)
+            else:
+                self._renew(indirect, where)
             self.emit(ir.Receive(stream, index, words, where=where))
             for part in indirect:
                 self.store(part.target, ir.Read(part.word), part.element, where)
@@ -159,6 +162,17 @@ class Streams(Expressions, Elements):
             assert isinstance(old, Rvalue) and isinstance(old.type, Integer), part
             wide = ctypes.LONG if part.element.bits == 64 else ctypes.INT
             self.emit(ir.Assign(part.word, convert(old.expr, old.type, wide), where))
+
+    def _renew(self, parts: list[_Part], where: Place) -> None:
+        """What was received last time is not needed where nothing is, and would come round.
+
+        But of an element that becomes a variable it is what that holds.
+        """
+        for part in parts if not self.unrolling else ():
+            indices = [step for step in part.target.steps if isinstance(step, ir.Expr)]
+            if all(isinstance(index, ir.Const) for index in indices):
+                continue
+            self.emit(ir.Assign(part.word, ir.unspecified(part.word.bits), where))
 
     def _store_if(self, flag: ir.Variable | None, parts: list[_Part], where: Place) -> None:
         with self.collected() as stores:

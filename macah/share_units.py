@@ -103,11 +103,24 @@ def relieved(dfg: DFG, fabric: Fabric, interval: int, effort: Effort | None = No
     """The graph with operations joined until nothing is crowded at an interval, or none are left to join."""
     effort = effort or Effort()
     for crowd in _crowds(dfg, fabric, interval):
-        while crowd.excess(dfg) > 0:
-            better = next(_relief(dfg, crowd, effort), None)
-            if better is None:
-                break
-            dfg = better
+        dfg = _relieved_of(dfg, crowd, effort)
+    return dfg
+
+
+def relieved_streams(dfg: DFG) -> DFG:
+    """The graph with as few operations on each stream as there can be."""
+    effort = Effort()
+    for s in range(len(dfg.streams)):
+        dfg = _relieved_of(dfg, Crowd(1, stream=s), effort)
+    return dfg
+
+
+def _relieved_of(dfg: DFG, crowd: Crowd, effort: Effort) -> DFG:
+    while crowd.excess(dfg) > 0:
+        better = next(_relief(dfg, crowd, effort), None)
+        if better is None:
+            break
+        dfg = better
     return dfg
 
 

@@ -29,6 +29,7 @@ from macah.optional import enabled
 from macah.orders import lead_orders, memory_orders, stream_orders
 from macah.pack_words import sent_words
 from macah.rewrite import Loop
+from macah.share_streams import with_shared_streams
 from macah.share_units import with_shared_units
 from macah.shorten import shorten
 from macah.symbolic import Symbolic
@@ -39,12 +40,27 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
     capacity = capacity_of(fabric)
     if not enabled(kernel, "copies"):
         capacity = replace(capacity, memories=0)
-    build = partial(graph_of, capacity=capacity)
-    dfg = forwarded(kernel, build, capacity) if enabled(kernel, "forward") else build(kernel)
     if fabric is None:
-        return dfg
-    dfg = with_shared_units(kernel, with_copies(kernel, dfg, fabric), fabric)
+        return _forwarded(kernel, capacity)
+
+    def finish(dfg: DFG) -> DFG:
+        return with_shared_units(kernel, with_copies(kernel, dfg, fabric), fabric)
+
+    dfg = finish(_forwarded(kernel, capacity))
+    plain = replace(kernel, without=kernel.without | {"shorten"})
+    dfg = with_shared_streams(
+        kernel,
+        dfg,
+        fabric,
+        lambda: _forwarded(plain, capacity),
+        lambda joined: finish(shorten(joined, capacity)),
+    )
     return with_chosen_terms(kernel, with_copies(kernel, dfg, fabric, stored=True), fabric)
+
+
+def _forwarded(kernel: ir.Kernel, capacity: Capacity) -> DFG:
+    build = partial(graph_of, capacity=capacity)
+    return forwarded(kernel, build, capacity) if enabled(kernel, "forward") else build(kernel)
 
 
 def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
