@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from macah import ir
+from macah.held import held
 from macah.logic import simplify_logic
 from macah.narrow import narrow
 from macah.optional import enabled
@@ -20,6 +21,7 @@ STEPS: tuple[tuple[str, Callable[[Loop, Words], tuple[Rebuilt, Loop]]], ...] = (
     ("narrow", narrow),
     ("logic", simplify_logic),
     ("narrow", narrow),
+    ("held", held),
 )
 
 

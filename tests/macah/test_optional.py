@@ -98,6 +98,8 @@ KERNELS = (
       kernel { int a[64];
         for (int i = 0; i < n; i++) a[i] <? in;
         for (int i = 0; i < n; i++) { int s = 0; for (int j = 0; j < i; j++) s += a[j]; out <! s; } } }""",
+    """void f(int stream in, int stream out) {
+      kernel { int x; do { x <? in; out <! x * 3; } while (x != 9); } }""",
 )
 
 
@@ -125,6 +127,7 @@ KERNEL_FOR = {
     "narrow": 4,
     "share_sends": 15,
     "logic": 9,
+    "held": 21,
     "balance": 4,
     "shorten": 7,
     "muladd": 4,

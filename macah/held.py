@@ -1,0 +1,103 @@
+"""Leaves out of a loop's test whether the loop had ended before, where what is tested stays as it is then.
+
+do { x <? in; … } while (x != 0);
+
+alive = alive@1 & x != 0          ->          alive = x != 0
+
+An iteration that does not count receives nothing: `x` is what it was, and so the test is still false.
+Else each receive would wait for the conjunction, too: three cycles for an iteration instead of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from arch.ops import OPS
+from backend.dfg import Const, LiveIn, Use
+from macah.graph import ONE, Before, Draft, Value
+from macah.ir import Variable
+from macah.ranges import Range
+from macah.rewrite import Loop, Rebuilt, Rules, rebuilt
+
+
+def held(loop: Loop, _: Mapping[int, Range]) -> tuple[Rebuilt, Loop]:
+    """The loop with a shorter test where that is the same.
+
+    No later step may change values in iterations that do not count.
+    """
+    found = loop.final.get(loop.alive)
+    test = found.node if isinstance(found, Use) and _Held(loop).stays(found.node) else None
+    return rebuilt(loop, _Rules(loop.alive, test), loop.live())
+
+
+class _Rules(Rules):
+    def __init__(self, alive: Variable, test: int | None) -> None:
+        self.alive, self.test = alive, test
+
+    def apply(self, new: Rebuilt, number: int, draft: Draft, operands: tuple[Value, ...]) -> Value:
+        """The test is the conjunction of all but `alive`."""
+        if number != self.test:
+            return super().apply(new, number, draft, operands)
+        result: Value = ONE
+        for value in _terms(new.old, Use(number)):
+            if value != Before(self.alive):
+                result = new.graph.pure("and", result, new.value(value), where=draft.where)
+        return result
+
+
+def _terms(loop: Loop, value: Value) -> list[Value]:
+    """What a value is the conjunction of."""
+    terms, pending = [], [value]
+    while pending:
+        value = pending.pop()
+        draft = loop.graph.drafts[value.node] if isinstance(value, Use) and value.output == 0 else None
+        if draft is not None and draft.op == "and":
+            pending += draft.operands[::-1]
+        else:
+            terms.append(value)
+    return terms
+
+
+class _Held:
+    """Which values of an iteration that does not count are those of the one before."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.drafts = loop.graph.drafts
+        self.stored = {draft.memory for draft in self.drafts if draft.op == "store"}
+        self.held = set[int]()
+        for number in loop.live()[0]:
+            if self.is_held(number):
+                self.held.add(number)
+
+    def stays(self, test: int) -> bool:
+        """True if a test is false where the loop had ended without asking whether it had."""
+        terms = _terms(self.loop, Use(test))
+        others = [term for term in terms if term != Before(self.loop.alive)]
+        return (
+            len(others) < len(terms)
+            and self.loop.initial[self.loop.alive] == ONE
+            and all(self.loop.graph.holds(term) and self.value(term) for term in others)
+        )
+
+    def value(self, value: Value) -> bool:
+        """True if a value is held."""
+        match value:
+            case Const() | LiveIn():
+                return True
+            case Use(node):
+                return value.output == 0 and node in self.held
+        return False
+
+    def is_held(self, number: int) -> bool:
+        """True if the first value of a draft is, given those before it."""
+        draft = self.drafts[number]
+        if draft.op in ("recv", "try_recv"):
+            old, guard = draft.operands
+            return self.carries(old, number) and Before(self.loop.alive) in _terms(self.loop, guard)
+        constant = draft.op == "load" and draft.memory not in self.stored
+        return (OPS[draft.op].pure or constant) and all(self.value(operand) for operand in draft.operands)
+
+    def carries(self, value: Value, number: int) -> bool:
+        """True if a value is that of a draft in the iteration before."""
+        return isinstance(value, Before) and self.loop.final.get(value.variable) == Use(number)
