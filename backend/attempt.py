@@ -1,4 +1,4 @@
-"""One attempt at an interval: a schedule, a placement and its routing, as its number says.
+"""One attempt at an interval: a schedule, a placement and its routing, as its number says, and its repair.
 
 An attempt depends on the problem, the options, its interval and its number alone, so it may be made anywhere.
 """
@@ -12,6 +12,7 @@ from .flat import Problem
 from .mapping import MapOptions, Mapping, Schedule
 from .place import HOT, WARM, place
 from .pressure import demand, gentle_schedule
+from .repair import repaired
 from .route import Left, route
 from .schedule import earliest_starts, modulo_schedule
 
@@ -82,6 +83,8 @@ class Attempts:
         if need > BURSTING * problem.terrain.registers:
             return Tried(STARVED, placement.schedule, need)
         result = route(problem, placement, seed, options.effort * routing, pulse)
+        if isinstance(result, Left) and result.nearly and not problem.fabric.planes:
+            result = repaired(problem, result.nearly, options.effort, pulse) or result
         if isinstance(result, Left):
             return Tried(result.count, placement.schedule, need, result)
         return Tried(result, placement.schedule, need)

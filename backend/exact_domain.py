@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .bound import delays
 from .cycles import Delay, longest_paths
@@ -18,11 +18,12 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The sites and cycles of issue that each node may have."""
+    """The sites and cycles of issue that each node may have, and where values are that are not to move."""
 
     sites: tuple[tuple[int, ...], ...]
     early: tuple[int, ...]
     late: tuple[int, ...]
+    kept: dict[Value, frozenset[Spot]] = field(default_factory=dict)
 
 
 def whole_domain(problem: Problem, ground: Ground, interval: int, slack: int) -> Domain | None:

@@ -51,13 +51,14 @@ class Encoding(Places):
         self._held: dict[tuple[int, int], list[int]] = {}
         self._moved: dict[Value, dict[int, int]] = {}
         self._outputs, self._free = self._room()
-        self._reach = {value: self._range(value) for value in self._values()}
+        values, kept = self._values(), domain.kept
+        self._reach = {value: self._range(value) for value in values if value not in kept}
         weight = [1 + HOPS * (cell in ground.circular) for cell in range(len(ground.cells))]
         ranges = (zip(weight, first, last, strict=True) for first, last in self._reach.values())
         if sum(w * max(0, b - a + 1) for cells in ranges for w, a, b in cells) > MOST_WORDS:
             raise TooLarge
         self.schedule()
-        for value in self._reach:
+        for value in values:
             self._move(value)
         self._share()
         self._spare()
@@ -74,13 +75,7 @@ class Encoding(Places):
 
     def _move(self, value: Value) -> None:
         """Where a word can be, why it is there, and that it is where its readers want it."""
-        first, last = self._reach[value]
-        word = {
-            (cell, t): self.out.fresh()
-            for cell in range(len(self.ground.cells))
-            for t in range(first[cell], last[cell] + 1)
-        }
-        self.word[value] = word
+        word = self.word[value] = {spot: self.out.fresh() for spot in self._spots(value)}
         self._leave(value)
         feeds = self._feeds(value)
         entered: dict[Spot, list[int]] = {}
@@ -104,6 +99,16 @@ class Encoding(Places):
         self._renew(word, entered)
         self._rank(word, entered)
         self._read(value, feeds[1])
+
+    def _spots(self, value: Value) -> list[Spot]:
+        """Where the word may be: in reach or, if it is not to move, where it was."""
+        if value in self.domain.kept:
+            return sorted(self.domain.kept[value])
+        return [
+            (cell, t)
+            for cell, (first, last) in enumerate(zip(*self._reach[value], strict=True))
+            for t in range(first, last + 1)
+        ]
 
     def _circular(self, cell: int, source: int) -> bool:
         return cell in self.ground.circular and source in self.ground.circular
@@ -247,7 +252,9 @@ class Encoding(Places):
 
         Where arrays are full, each result then leaves at once; without it, that is a search over pigeonholes.
         """
-        if self._free <= MOST_SPARE:
+        if self._free < 0:
+            self.out.add(-TRUE)
+        elif self._free <= MOST_SPARE:
             literals = [literal for value in self._moved.values() for literal in value.values()]
             self.out.at_most(literals, self._free)
 

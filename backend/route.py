@@ -15,6 +15,7 @@ from .flood import Flood
 from .flow import Flow
 from .ledger import Ledger
 from .mapping import Mapping, Placement, Route
+from .nearly import Best, Nearly
 from .place import placement_of
 from .pressure import demand
 from .relocate import Relocation
@@ -53,12 +54,14 @@ class Left:
     """What was left when an attempt was given up.
 
     At the best moment so many conflicts; at the end, what was wanted by several, the commonest kind first,
-    and the operations in conflict, those with most such routes first.
+    and the operations in conflict, those with most such routes first. `nearly`: if there were few conflicts,
+    where everything was then.
     """
 
     count: int
     places: tuple[tuple[str, int], ...] = ()
     nodes: tuple[int, ...] = ()
+    nearly: Nearly | None = None
 
 
 ROOMY = Manner(settling=3, rest=3, renewal=0, work=4_000_000)
@@ -116,16 +119,15 @@ def route(
     )
     relocation = Relocation(problem, board, flood, seed)
     narrow = 0 < problem.terrain.ways_out <= problem.terrain.tiles
-    negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY, narrow)
+    best = Best(ledger, interval, len(problem.source))
+    negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY, narrow, best)
     conflicts = negotiation.run(len(problem.source), effort, pulse)
-    return (
-        _left(problem, board, ledger, conflicts)
-        if conflicts
-        else _mapping_of(problem, ledger, interval, banks)
-    )
+    if conflicts:
+        return _left(problem, board, ledger, conflicts, best.nearly)
+    return _mapping_of(problem, ledger, interval, banks)
 
 
-def _left(problem: Problem, board: Board, ledger: Ledger, count: int) -> Left:
+def _left(problem: Problem, board: Board, ledger: Ledger, count: int, nearly: Nearly | None) -> Left:
     """What is in conflict now."""
     kinds = [resource.kind.value for resource in problem.fabric.resources]
     places = Counter(kinds[k // board.interval] for k, used in enumerate(board.used) if used > 1)
@@ -135,12 +137,15 @@ def _left(problem: Problem, board: Board, ledger: Ledger, count: int) -> Left:
     for e in edges:
         wanting[problem.source[e]] += 1
     shown = sorted(((f"{what}s", n) for what, n in places.items() if n), key=lambda place: -place[1])
-    return Left(count, tuple(shown), tuple(n for n, _ in wanting.most_common()))
+    return Left(count, tuple(shown), tuple(n for n, _ in wanting.most_common()), nearly)
 
 
 @dataclass(frozen=True, slots=True)
 class Negotiation:
-    """The parts that negotiate, and how; `narrow`: tiles have one way out each."""
+    """The parts that negotiate, and how.
+
+    `narrow`: tiles have one way out each. `best` keeps the moment that is nearest to a mapping.
+    """
 
     flow: Flow
     flood: Flood
@@ -148,6 +153,7 @@ class Negotiation:
     relocation: Relocation
     manner: Manner
     narrow: bool
+    best: Best
 
     def run(self, all_edges: int, effort: float, pulse: Callable[[int], None]) -> int:
         """Move routes and operations until nothing conflicts or progress ends; the fewest conflicts seen."""
@@ -157,6 +163,7 @@ class Negotiation:
             nodes, edges = self.ledger.survey()
             conflicts, work = len(nodes) + len(edges), self.flow.spent() + self.flood.spent()
             pulse(conflicts)
+            self.best.see(nodes, edges)
             if conflicts < best:
                 best, best_iteration, best_work, begun = conflicts, iteration, work, iteration
                 places = self.ledger.places() if self.narrow else places

@@ -21,7 +21,7 @@ from backend.mapping import DoesNotFit, MapOptions, Mapping
 from backend.worker import Worker
 
 SMALL, MESH = load_fabric("grid4x4"), load_fabric("mesh:3x3")
-SOON = random_graph(4, 70)  # which needs three attempts, and little time
+SOON = random_graph(8, 70)  # which needs four attempts, and little time
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,0 +1,126 @@
+"""Mending a mapping that has a few conflicts left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from graphs import layered
+
+from arch.describe import load_fabric
+from backend.attempt import Attempts
+from backend.check import check_mapping
+from backend.exact_model import ground
+from backend.flat import Problem
+from backend.mapper import map_kernel
+from backend.mapping import MapOptions, Mapping
+from backend.nearly import Nearly
+from backend.repair import RINGS, repaired
+from backend.surroundings import Surroundings
+
+MESH = load_fabric("mesh:4x4")
+
+DFG = layered(60, 1)
+
+
+def sound() -> Mapping:
+    """A mapping without conflicts."""
+    return map_kernel(DFG, MESH, MapOptions())
+
+
+def broken(mapping: Mapping, problem: Problem, moved: int, unit: int, start: int) -> Nearly:
+    """The mapping with an operation elsewhere, whose values have no routes then."""
+    schedule = mapping.placement.schedule
+    route = {(r.consumer, r.position): r.steps for r in mapping.routes}
+    edges = range(len(problem.source))
+    torn = tuple(e for e in edges if moved in (problem.source[e], problem.target[e]))
+    paths = tuple(() if e in torn else route[problem.target[e], problem.position[e]] for e in edges)
+    units, starts = list(mapping.placement.unit), list(schedule.start)
+    units[moved], starts[moved] = unit, start
+    return Nearly(schedule.interval, tuple(units), tuple(starts), (moved,), torn, paths)
+
+
+def crowded(mapping: Mapping, problem: Problem) -> Nearly:
+    """The mapping with an operation on a neighbour's unit in the slot of another."""
+    unit, start = mapping.placement.unit, mapping.placement.schedule.start
+    a, b = next(
+        (a, b)
+        for a in range(20, problem.nodes)
+        for b in range(problem.nodes)
+        if (start[a] - start[b]) % mapping.interval == 0
+        and MESH.units[unit[b]].tile != MESH.units[unit[a]].tile
+        and unit[b] in problem.candidates(a)
+        and problem.terrain.apart(unit[a], unit[b]) == 1
+    )
+    return broken(mapping, problem, a, unit[b], start[a])
+
+
+def late(mapping: Mapping, problem: Problem) -> Nearly:
+    """The mapping with an operation that begins after some who read its result."""
+    a = next(n for n in range(20, problem.nodes) if problem.out_at[n] < problem.out_at[n + 1])
+    start = mapping.placement.schedule.start[a] + 2 * mapping.interval
+    return broken(mapping, problem, a, mapping.placement.unit[a], start)
+
+
+@pytest.mark.parametrize("harm", [crowded, late])
+def test_a_conflict_is_mended_and_what_is_far_from_it_stays(
+    harm: Callable[[Mapping, Problem], Nearly],
+) -> None:
+    problem, mapping = Problem(DFG, MESH), sound()
+    nearly = harm(mapping, problem)
+    mended = repaired(problem, nearly, 1.0, lambda _: None)
+    assert mended is not None
+    check_mapping(mended)
+    assert mended.interval == nearly.interval
+    before, after = nearly.start, mended.placement.schedule.start
+    around = Surroundings(problem, nearly)
+    largest = around.nearest(RINGS[2].nodes)
+    assert len(largest) < problem.nodes // 2
+    fixed = [n for n in range(problem.nodes) if n not in largest]
+    shift = after[fixed[0]] - before[fixed[0]]
+    assert all(after[n] == before[n] + shift for n in fixed)
+    assert all(mended.placement.unit[n] == nearly.unit[n] for n in fixed)
+    cell = ground(MESH).cell_of
+    steps = {(r.consumer, r.position): r.steps for r in mended.routes}
+    loose = {problem.source[e] for e in range(len(problem.source)) if problem.target[e] in largest}
+    kept = [e for e, p in enumerate(problem.source) if p not in largest and p not in loose]
+    assert kept
+    for e in kept:
+        new = [(cell[r], t - shift) for r, t in steps[problem.target[e], problem.position[e]] if r in cell]
+        assert new == [(cell[r], t) for r, t in nearly.paths[e] if r in cell]
+
+
+def test_attempts_end_with_a_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = Attempts(Problem(layered(40, 4), MESH), MapOptions())
+    found = attempts.make(3, 0, lambda _: None).result
+    assert isinstance(found, Mapping)
+    check_mapping(found)
+    monkeypatch.setattr("backend.attempt.repaired", lambda *_: None)
+    assert attempts.make(3, 0, lambda _: None).result == 2
+
+
+def test_a_repair_is_the_same_each_time() -> None:
+    problem = Problem(DFG, MESH)
+    nearly = crowded(sound(), problem)
+    first, second = (repaired(problem, nearly, 1.0, lambda _: None) for _ in range(2))
+    assert first == second is not None
+
+
+def test_what_has_no_mapping_is_not_mended() -> None:
+    """Of uses that have to be over before they begin there are no times."""
+    problem = Problem(DFG, MESH)
+    nearly = replace(crowded(sound(), problem), interval=1)
+    assert repaired(problem, nearly, 1.0, lambda _: None) is None
+
+
+def test_who_waits_is_told_and_may_end_it() -> None:
+    problem = Problem(DFG, MESH)
+    nearly = crowded(sound(), problem)
+
+    def enough(conflicts: int) -> None:
+        assert conflicts == nearly.count()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        repaired(problem, nearly, 1.0, enough)
