@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import signal
-from typing import NoReturn
 
 
 def collect_rarely() -> None:
@@ -15,8 +14,8 @@ def collect_rarely() -> None:
     gc.set_threshold(1_000_000, 50, 1000)
 
 
-def main() -> NoReturn:
-    """Load the command and run it; see `macah.cli.main` for the exit status."""
+def main() -> None:
+    """Load the command and run it, without an end; see `macah.cli.main` for the exit status."""
     collect_rarely()
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:
