@@ -10,38 +10,44 @@ Else each receive would wait for the conjunction, too: three cycles for an itera
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from arch.ops import OPS
 from backend.dfg import Const, LiveIn, Use
 from macah.graph import ONE, Before, Draft, Value
-from macah.ir import Variable
 from macah.ranges import Range
 from macah.rewrite import Loop, Rebuilt, Rules, rebuilt
 
 
-def held(loop: Loop, _: Mapping[int, Range]) -> tuple[Rebuilt, Loop]:
-    """The loop with a shorter test where that is the same.
+def held(loop: Loop, _: Mapping[int, Range]) -> tuple[Rebuilt, Loop] | None:
+    """The loop with a shorter test where that is the same; None if it is not.
 
     No later step may change values in iterations that do not count.
     """
-    found = loop.final.get(loop.alive)
-    test = found.node if isinstance(found, Use) and _Held(loop).stays(found.node) else None
-    return rebuilt(loop, _Rules(loop.alive, test), loop.live())
+    test = loop.final.get(loop.alive)
+    if not isinstance(test, Use) or loop.initial[loop.alive] != ONE:
+        return None
+    terms = _terms(loop, test)
+    others = [term for term in terms if term != Before(loop.alive)]
+    if len(others) == len(terms) or not all(map(loop.graph.holds, others)):
+        return None
+    needed = loop.live()
+    if not all(map(_Held(loop, needed[0]).value, others)):
+        return None
+    return rebuilt(loop, _Rules(test.node, tuple(others)), needed)
 
 
 class _Rules(Rules):
-    def __init__(self, alive: Variable, test: int | None) -> None:
-        self.alive, self.test = alive, test
+    def __init__(self, test: int, terms: tuple[Value, ...]) -> None:
+        self.test, self.terms = test, terms
 
     def apply(self, new: Rebuilt, number: int, draft: Draft, operands: tuple[Value, ...]) -> Value:
         """The test is the conjunction of all but `alive`."""
         if number != self.test:
             return super().apply(new, number, draft, operands)
         result: Value = ONE
-        for value in _terms(new.old, Use(number)):
-            if value != Before(self.alive):
-                result = new.graph.pure("and", result, new.value(value), where=draft.where)
+        for term in self.terms:
+            result = new.graph.pure("and", result, new.value(term), where=draft.where)
         return result
 
 
@@ -61,24 +67,14 @@ def _terms(loop: Loop, value: Value) -> list[Value]:
 class _Held:
     """Which values of an iteration that does not count are those of the one before."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, live: Sequence[int]) -> None:
         self.loop = loop
         self.drafts = loop.graph.drafts
         self.stored = {draft.memory for draft in self.drafts if draft.op == "store"}
         self.held = set[int]()
-        for number in loop.live()[0]:
+        for number in live:
             if self.is_held(number):
                 self.held.add(number)
-
-    def stays(self, test: int) -> bool:
-        """True if a test is false where the loop had ended without asking whether it had."""
-        terms = _terms(self.loop, Use(test))
-        others = [term for term in terms if term != Before(self.loop.alive)]
-        return (
-            len(others) < len(terms)
-            and self.loop.initial[self.loop.alive] == ONE
-            and all(self.loop.graph.holds(term) and self.value(term) for term in others)
-        )
 
     def value(self, value: Value) -> bool:
         """True if a value is held."""

@@ -17,7 +17,9 @@ from macah.share_sends import share_sends
 
 Words = Mapping[int, Range]
 
-STEPS: tuple[tuple[str, Callable[[Loop, Words], tuple[Rebuilt, Loop]]], ...] = (
+Step = Callable[[Loop, Words], tuple[Rebuilt, Loop] | None]
+
+STEPS: tuple[tuple[str, Step], ...] = (
     ("narrow", narrow),
     ("logic", simplify_logic),
     ("narrow", narrow),
@@ -41,8 +43,10 @@ def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Eff
     for name, step in STEPS:
         if enabled(kernel, name):
             bases = [access.base for accesses in effects.accesses.values() for access in accesses.values()]
-            new, loop = step(replace(loop, kept=tuple(dict.fromkeys(bases))), effects.words)
-            effects = _renumbered(effects, new)
+            found = step(replace(loop, kept=tuple(dict.fromkeys(bases))), effects.words)
+            if found is not None:
+                new, loop = found
+                effects = _renumbered(effects, new)
     return loop, effects
 
 

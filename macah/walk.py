@@ -71,9 +71,6 @@ def _look(expr: Apply | Load) -> None:
     """Notes what variables and loads there are in an expression."""
     found, loads, seen = list[Variable](), list[Load](), set[int]()
     pending: list[Expr] = [expr]
-    if isinstance(expr, Apply) and all(isinstance(arg, LEAVES) for arg in expr.args):  # most are
-        found += [arg.variable for arg in expr.args if isinstance(arg, Read)]
-        pending.clear()
     while pending:
         inner = pending.pop()
         if isinstance(inner, Read):

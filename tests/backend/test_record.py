@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -13,46 +14,40 @@ from backend.dfg import LiveIn, Use
 from backend.record import made_quickly
 
 
-@dataclass(frozen=True, slots=True)
-class Usual:
-    name: str
-    size: int = 4
-    parts: tuple[int, ...] = ()
-    found: int = field(init=False, repr=False, compare=False)
+def record() -> Any:
+    @dataclass(frozen=True, slots=True)
+    class Record:
+        name: str
+        size: int = 4
+        parts: tuple[int, ...] = ()
+        found: int = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        assert self.size > 0, "no size"
+        def __post_init__(self) -> None:
+            assert self.size > 0, "no size"
+
+    return Record
 
 
-@made_quickly
-@dataclass(frozen=True, slots=True)
-class Quick:
-    name: str
-    size: int = 4
-    parts: tuple[int, ...] = ()
-    found: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        assert self.size > 0, "no size"
+Usual, Quick = record(), made_quickly(record())
 
 
 def test_they_are_made_and_shown_alike() -> None:
     for given in (("a",), ("a", 2), ("a", 3, (1, 2))):
-        assert repr(Quick(*given)) == repr(Usual(*given)).replace("Usual", "Quick")
+        assert repr(Quick(*given)) == repr(Usual(*given))
     assert Quick("a", parts=(1,)) == Quick(name="a", size=4, parts=(1,)) != Quick("a")
     assert hash(Quick("a", 2)) == hash(Quick("a", 2)) == hash(Usual("a", 2))
-    assert str(inspect.signature(Quick)).split(" = ")[0] == str(inspect.signature(Usual)).split(" = ")[0]
+    assert str(inspect.signature(Quick)) == str(inspect.signature(Usual))
 
 
 def test_they_are_frozen_and_checked() -> None:
     with pytest.raises(FrozenInstanceError):
-        Quick("a").size = 3  # type: ignore[misc]
+        Quick("a").size = 3
     with pytest.raises(AssertionError, match="no size"):
         Quick("a", 0)
     with pytest.raises(AttributeError):
         _ = Quick("a").found
     with pytest.raises(TypeError):
-        Quick()  # type: ignore[call-arg]
+        Quick()
 
 
 def test_they_are_copied_alike() -> None:
