@@ -16,6 +16,9 @@ MOST_BYTES = 1 << 28
 """The largest file that is read."""
 
 _SUFFIXES = {".json": "json", ".dot": "dot", ".gv": "dot", ".xml": "xml"}
+_READABLE = re.compile(r"graph [^\n{]*\n  %\d+ = ")
+"""How the text begins that `--emit dfg` writes for readers."""
+
 _BEGINNINGS = (
     (r"\s*<", "xml"),
     (r"\s*(?:(?://|#)[^\n]*\s*)*(?:strict\s+)?(?:di)?graph\b", "dot"),
@@ -27,6 +30,11 @@ _BEGINNINGS = (
 def read_graph(path: Path) -> ForeignGraph:
     """The graph of a file. Errors: GraphError, OSError."""
     text, file, name = read_text(path), str(path), path.stem
+    if path.suffix in (".macah", ".c"):
+        raise GraphError("a program, no graph: '--emit graph' writes that of a kernel", Place(file, 1, 1))
+    if _READABLE.match(text):
+        what = "a graph as '--emit dfg' shows it: '--emit graph' writes it as it can be read"
+        raise GraphError(what, Place(file, 1, 1))
     match _form(path, text):
         case "dot":
             return read_dot(text, file, name)

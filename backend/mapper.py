@@ -13,7 +13,7 @@ from .check import check_mapping
 from .clock import Clock
 from .dfg import DFG
 from .flat import Problem
-from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from .mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from .nested import fabric_of, kept_resources, lifted
 from .search import Search
 
@@ -33,14 +33,32 @@ def map_kernel(
     limit = min(options.interval or options.max_interval or fabric.max_interval, fabric.max_interval)
     if max(bounds.mii, options.interval) > limit:
         raise _too_long(bounds, max(bounds.mii, options.interval), limit)
-    search = Search(Problem(dfg, fabric), bounds, limit, options, clock, progress or (lambda _: None))
-    mapping = search.smallest()
+    problem, mapping = Problem(dfg, fabric), None
+    for effort in _efforts(options):
+        wanted = replace(options, effort=effort)
+        search = Search(problem, bounds, limit, wanted, clock, progress or (lambda _: None), mapping)
+        mapping, bounds = search.smallest(), search.bounds
+        if mapping is not None:
+            limit = mapping.interval - 1
+        if search.late or limit < max(bounds.mii, options.interval):
+            break
     if mapping is None:
         raise search.failure()
     if mapping.interval > max(search.bounds.mii, options.interval) and not search.late:
         mapping = _with_fewer_registers(mapping, options, clock, progress) or mapping
     check_mapping(mapping)
     return mapping
+
+
+def _efforts(options: MapOptions) -> list[float]:
+    """The efforts to search with, one after the other.
+
+    Where time may run out, or patience, a search with less effort comes first: it finds most of what there is
+    to find in a fraction of the time.
+    """
+    if not options.time_limit and options.effort <= EFFORTS["normal"]:
+        return [options.effort]
+    return [effort for effort in EFFORTS.values() if effort < options.effort] + [options.effort]
 
 
 def _with_fewer_registers(

@@ -22,6 +22,7 @@ from .pressure import demand, gentle_schedule
 from .refusal import no_routes, out_of_time, too_many_values
 from .route import Left
 from .solved import BRIEF, MOST, QUESTIONS, decided, overwritten, small, solved, tight, timed
+from .soon import soon_mapped
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
@@ -79,7 +80,10 @@ class Trials:
 
 
 class Search:
-    """The search over intervals up to `limit`, and the best that its failures came to."""
+    """The search over intervals up to `limit`, below that of a mapping that is there already.
+
+    Where nothing is found, the best that its failures came to says why.
+    """
 
     def __init__(
         self,
@@ -89,6 +93,7 @@ class Search:
         options: MapOptions,
         clock: Clock,
         report: Callable[[str], None],
+        best: Mapping | None = None,
     ) -> None:
         self.problem, self.bounds, self.limit, self.options = problem, bounds, limit, options
         self.clock, self.report = clock, report
@@ -97,7 +102,7 @@ class Search:
         self.overwritten = overwritten(problem)
         self.dense = bool(only_outputs(problem.fabric)[0])  # conflicts are many there until none is left
         self.least = options.interval or bounds.mii
-        self.best: Mapping | None = None
+        self.best, self.rising = best, True
         self.trials: dict[int, Trials] = {}
         self.fewest: Left | None = None
         self.asked = self.barren = 0
@@ -109,6 +114,8 @@ class Search:
     def smallest(self) -> Mapping | None:
         """A mapping at the smallest interval that succeeds, or the best when time is up or Ctrl-C comes."""
         try:
+            if self.clock.limit and self.best is None:
+                self._soon()
             self._climb()
             self._leap()
             self._descend()
@@ -122,15 +129,25 @@ class Search:
             self.ahead.drop(set())
         return self.best
 
+    def _soon(self) -> None:
+        """Any mapping, as better ones may take longer than there is time."""
+        pulse = self._pulse("at any interval")
+        self.best = soon_mapped(self.problem, self.least, self.limit, self.options, pulse)
+        if self.best is not None:
+            self.report(f"II {self.best.interval}: mapped, to begin with")
+            self._descend()
+            self.limit = self.best.interval - 1
+
     def _climb(self) -> None:
-        """A first mapping: few attempts at each interval, in growing steps up."""
-        interval = self.least
-        while self.best is None and interval <= self.limit:
+        """A first mapping, or a first better one: few attempts at each interval, in growing steps up."""
+        interval, before = self.least, self.best
+        while self.best is before and interval <= self.limit:
             self._try(interval, quick=interval < self.limit)
             self.barren += not self.hungry
-            if self.best is None and (self._barren(interval) or self._futile(interval)):
-                return
+            if self.best is before and (self._barren(interval) or self._futile(interval)):
+                break
             interval = self._above(interval)
+        self.rising = False
 
     def _above(self, interval: int) -> int:
         """The interval after one, on the way up."""
@@ -244,7 +261,7 @@ class Search:
         """The attempts that are likely to be wanted after one that fails."""
         attempts, first = self._attempts(interval)
         here = [(interval, k) for k in range(number + 1, attempts)]
-        if self.best is not None:
+        if not self.rising:
             return here
         above = self._above(interval)
         up = [(above, k) for k in range(first) if interval < above <= self.limit]
@@ -287,14 +304,8 @@ class Search:
     def _attempt(self, interval: int, number: int) -> Mapping | int:
         """Place and route once: a mapping, or how many conflicts remain."""
         name = f"II {interval}, attempt {number + 1}"
-
-        def pulse(conflicts: int) -> None:
-            self.clock.check()
-            if self.clock.tick():
-                self.report(f"{name}: {'placing' if conflicts < 0 else f'{conflicts} conflicts left'}")
-
         likely = self._likely(interval, number)
-        tried = self.ahead.outcome((interval, number), likely, pulse)
+        tried = self.ahead.outcome((interval, number), likely, self._pulse(name))
         if self.leanest is None or tried.need < self.leanest[0]:
             self.leanest = tried.need, tried.schedule
         self.hungry = tried.result == STARVED
@@ -309,6 +320,16 @@ class Search:
             if tried.left and (self.fewest is None or tried.left.count < self.fewest.count):
                 self.fewest, self.barren = tried.left, -1
         return tried.result
+
+    def _pulse(self, name: str) -> Callable[[int], None]:
+        """Looks at the clock, and tells from time to time how many conflicts an attempt has left."""
+
+        def pulse(conflicts: int) -> None:
+            self.clock.check()
+            if self.clock.tick():
+                self.report(f"{name}: {'placing' if conflicts < 0 else f'{conflicts} conflicts left'}")
+
+        return pulse
 
     def failure(self) -> DoesNotFit:
         """Why nothing was found."""

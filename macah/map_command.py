@@ -251,9 +251,13 @@ def _does_not_fit(problem: DoesNotFit, graph: ForeignGraph, fabric: Fabric) -> M
     for n in sorted(n for n in problem.nodes if n < len(graph.nodes))[:MOST_PLACES]:
         node = graph.nodes[n]
         notes.append(Note(f"needed by node {node.name}, {node.op!r}", graph.locate("node", n)))
+    message = f"graph {graph.name!r} does not fit on {fabric.name}: {problem}"
+    if problem.shortage is Shortage.TIME:
+        message = f"graph {graph.name!r} is not mapped on {fabric.name}: {problem}"
+    else:
+        message += f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)"
     return MacahError(
-        f"graph {graph.name!r} does not fit on {fabric.name}: {problem}"
-        f" ({problem.shortage.value}: {problem.needed} needed, {problem.available} available)",
+        message,
         graph.locate("", 0),
         tuple(notes),
         code="does-not-fit",

@@ -25,7 +25,7 @@ from backend.flat import Board, Problem
 from backend.flow import Flow
 from backend.ledger import Ledger
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from backend.search import Search
 from backend.show import show_mapping
 from backend.solved import small, tight, timed
@@ -103,6 +103,44 @@ def test_the_time_limit_is_named_when_nothing_was_found_in_it() -> None:
     with pytest.raises(DoesNotFit, match=r"time limit of 0\.001 s") as caught:
         map_kernel(layered(400, 1), SMALL, MapOptions(time_limit=0.001))
     assert caught.value.shortage is Shortage.TIME
+
+
+def test_a_time_limit_leaves_a_mapping_at_a_long_interval_if_there_is_no_time_for_a_good_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def late(self: Search, interval: int, number: int) -> Mapping | int:
+        raise OutOfTime
+
+    monkeypatch.setattr(Search, "_attempt", late)
+    dfg = layered(60, 1)
+    mapping = map_kernel(dfg, SMALL, MapOptions(effort=EFFORTS["high"], time_limit=1000))
+    check_mapping(mapping)
+    assert mapping.interval == 2 * minimum_interval(dfg, SMALL).mii + 2
+
+
+def test_a_time_limit_that_is_not_reached_costs_no_quality() -> None:
+    for dfg in (fir(8), layered(60, 1), random_graph(2, 40)):
+        without = map_kernel(dfg, SMALL, MapOptions())
+        assert map_kernel(dfg, SMALL, MapOptions(time_limit=1000)).interval <= without.interval
+
+
+def test_high_effort_begins_with_less_and_then_searches_only_for_what_is_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    smallest, searched = Search.smallest, []
+
+    def noted(self: Search) -> Mapping | None:
+        limit, found = self.limit, smallest(self)
+        searched.append((self.options.effort, limit, found.interval if found else None))
+        return found
+
+    monkeypatch.setattr(Search, "smallest", noted)
+    dfg, fabric = random_graph(1, 12), load_fabric("satmapit:2x2")
+    mapping = map_kernel(dfg, fabric, MapOptions(effort=EFFORTS["high"]))
+    efforts, limits, found = zip(*searched, strict=True)
+    assert mapping.interval > minimum_interval(dfg, fabric).mii
+    assert efforts == tuple(EFFORTS.values())
+    assert [limit + 1 for limit in limits[1:]] == list(found[:-1])
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, OutOfTime])
