@@ -8,62 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-from pycparser.c_lexer import CLexer, Token
+from pycparser.c_lexer import CLexer
 
+from macah.clean_tokens import cleaned
 from macah.columns import MacahCoord
-
-
-@dataclass(slots=True)
-class MacahToken(Token):  # type: ignore[misc]
-    """A token and the characters it stands for: `text[start:end]` of the lexer's input.
-
-    `attributes` are the arguments of GNU attributes that stand before it.
-    """
-
-    start: int = 0
-    end: int = 0
-    attributes: tuple[str, ...] = ()
-
-    @property
-    def behind(self) -> tuple[int, int]:
-        """Line and column right after it; an `asm` with its operands is one token of several lines."""
-        lines = self.value.count("\n")
-        if lines:
-            return self.lineno + lines, len(self.value) - self.value.rindex("\n")
-        return self.lineno, self.column + self.end - self.start
-
-
-class TokenList:
-    """All tokens of a text and a position among them: what pycparser's parser wants of a token stream."""
-
-    __slots__ = ("tokens", "index")
-
-    def __init__(self, tokens: list[MacahToken]) -> None:
-        self.tokens = tokens
-        self.index = 0
-
-    def peek(self, k: int = 1) -> MacahToken | None:
-        """The token `k` places ahead; `peek(0)` is the one just consumed."""
-        at = self.index + k - 1
-        return self.tokens[at] if 0 <= at < len(self.tokens) else None
-
-    def next(self) -> MacahToken | None:
-        """Consume and return a token; None at the end."""
-        token = self.peek()
-        if token is not None:
-            self.index += 1
-        return token
-
-    def mark(self) -> int:
-        """The present position, for `reset`."""
-        return self.index
-
-    def reset(self, mark: int) -> None:
-        """Go back to an earlier position."""
-        self.index = mark
+from macah.tokens import MacahToken
 
 
 class MacahLexer(CLexer):  # type: ignore[misc]
@@ -83,7 +33,7 @@ class MacahLexer(CLexer):  # type: ignore[misc]
     def tokens(self, text: str, filename: str) -> list[MacahToken]:
         """All tokens of preprocessed `text`."""
         self.input(text, filename)
-        return _Cleaner(list(iter(self.token, None)), text, self._refuse).clean()
+        return cleaned(list(iter(self.token, None)), text, self._refuse)
 
     @property
     def text(self) -> str:
@@ -194,9 +144,6 @@ _PREFIX = {None: "", "L": "W", "u8": "U8", "u": "U16", "U": "U32"}
 _LINE = re.compile(
     r'#[ \t]*(?:line\b[ \t]*)?(?P<line>[0-9]+)(?:[ \t]+"(?P<file>(?:[^"\\\n]|\\.)*)")?[ \t0-9]*(?:\n|\Z)'
 )
-# Directives for the object file, which the preprocessor leaves where they are.
-_IDENT = re.compile(r"#[ \t]*(?:ident|sccs)\b")
-
 # `<?` and `::` occur nowhere in C. Digraphs are C's; `[` is here because C11 has no `[[attribute]]`.
 _MARK = re.compile(r"<\?|::|<:|:>|<%|%>|\[")
 _MARKS = {
@@ -209,7 +156,6 @@ _MARKS = {
     "%>": ("RBRACE", "}"),
 }
 
-_ASM_QUALIFIERS = {"VOLATILE", "INLINE", "GOTO"}
 # Spellings of GNU C, each with the token type and the value that pycparser's grammar knows.
 _GNU_SPELLING: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("__inline", "__inline__"), ("INLINE", "inline")),
@@ -237,69 +183,3 @@ _GNU_SPELLING: dict[str, tuple[str, str]] = {
     "__thread": ("_THREAD_LOCAL", "__thread"),
     "__builtin_offsetof": ("OFFSETOF", "__builtin_offsetof"),
 }
-
-
-class _Cleaner:
-    """Moves attributes out of the way, gathers each asm into one token, and retags `^` before `]`."""
-
-    def __init__(self, tokens: list[MacahToken], text: str, refuse: Callable[[str, MacahToken], Any]) -> None:
-        self.tokens, self.text, self.refuse = tokens, text, refuse
-
-    def clean(self) -> list[MacahToken]:
-        """The tokens that the parser sees."""
-        kept: list[MacahToken] = []
-        attributes: tuple[str, ...] = ()
-        at = 0
-        while at < len(self.tokens):
-            token = self.tokens[at]
-            at += 1
-            match token.type:
-                case "NOISE":
-                    continue
-                case "PPHASH" if _IDENT.match(self.text, token.start):
-                    at = self._behind_line(at, token)
-                    continue
-                case "PPHASH":
-                    self.refuse("stray '#' in program", token)
-                case "ATTRIBUTE":
-                    behind = self._behind_parentheses(at, token)
-                    attributes += (self.text[self.tokens[at].end : self.tokens[behind - 1].start],)
-                    at = behind
-                    continue
-                case "ASM":
-                    at = self._behind_parentheses(self._behind_qualifiers(at), token)
-                    token.end = self.tokens[at - 1].end
-                    token.value = self.text[token.start : token.end]
-                    kept.append(token)
-                case "XOR" if at < len(self.tokens) and self.tokens[at].type == "RBRACKET":
-                    # In C no `]` follows `^`, so here it ends a dimension `[^N^]`.
-                    token.type = "SHIFTABLE_END"
-                    kept.append(token)
-                case _:
-                    kept.append(token)
-            if attributes and kept:
-                kept[-1].attributes, attributes = attributes, ()
-        return kept
-
-    def _behind_line(self, at: int, first: MacahToken) -> int:
-        end = self.text.find("\n", first.start)
-        while at < len(self.tokens) and (self.tokens[at].start < end or end < 0):
-            at += 1
-        return at
-
-    def _behind_qualifiers(self, at: int) -> int:
-        while at < len(self.tokens) and self.tokens[at].type in _ASM_QUALIFIERS:
-            at += 1
-        return at
-
-    def _behind_parentheses(self, at: int, word: MacahToken) -> int:
-        if at >= len(self.tokens) or self.tokens[at].type != "LPAREN":
-            self.refuse(f"expected '(' after '{word.value}'", word)
-        depth = 0
-        while at < len(self.tokens):
-            depth += {"LPAREN": 1, "RPAREN": -1}.get(self.tokens[at].type, 0)
-            at += 1
-            if depth == 0:
-                return at
-        self.refuse(f"missing ')' after '{word.value}'", word)
-        return at

@@ -14,8 +14,8 @@ from pycparser.c_parser import _BINARY_PRECEDENCE
 from macah.deep import deep_recursion
 from macah.diagnostic import MacahError
 from macah.gnu import GnuC
-from macah.lexer import MacahToken, TokenList
 from macah.syntax import Asm, KernelBlock, Receive, Send, UnrolledFor
+from macah.tokens import MacahToken, TokenList
 
 _BUILTIN_TYPES = ("__builtin_va_list", "__builtin_ms_va_list", "__int128_t", "__uint128_t")
 _LVALUES = (c_ast.ID, c_ast.ArrayRef, c_ast.StructRef, c_ast.CompoundLiteral, c_ast.GenericSelection)

@@ -14,7 +14,7 @@ from pycparser.c_parser import ParseError
 
 from macah.brackets import OpenBrackets
 from macah.diagnostic import Diagnostic, MacahError
-from macah.lexer import MacahToken
+from macah.tokens import MacahToken
 from macah.wording import GccWording
 
 # What pycparser raises on some malformed declarations, which it takes for well-formed.

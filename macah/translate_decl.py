@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from macah.lexer import MacahToken
 from macah.syntax import StreamType
+from macah.tokens import MacahToken
 from macah.translate_text import Source
 
 _OUTSIDE = frozenset(

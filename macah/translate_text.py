@@ -9,8 +9,9 @@ from typing import Any
 from pycparser import c_ast
 
 from macah.columns import MacahCoord
-from macah.lexer import MacahLexer, MacahToken
+from macah.lexer import MacahLexer
 from macah.program import Program
+from macah.tokens import MacahToken
 from macah.translate_sheet import Edit, Sheet, Span, outermost, quoted
 
 

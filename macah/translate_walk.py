@@ -10,11 +10,11 @@ from pycparser import c_ast
 
 from macah.ctypes import CType
 from macah.diagnostic import Diagnostic, MacahError
-from macah.lexer import MacahToken
 from macah.lower_declarations import Declarations
 from macah.lower_scope import Scope
 from macah.program import place_of, pragma_name
 from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
+from macah.tokens import MacahToken
 from macah.translate_adpc import cast_adpc, hoist_adpc, replace_adpc
 from macah.translate_arithmetic import kernel_functions, translate_operation
 from macah.translate_batch import CLOSING, Ends, kernel_ends, loop_ends, opening, quiet_functions

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pycparser import c_ast
 
 from macah.diagnostic import MacahError
-from macah.lexer import MacahToken
 from macah.program import walk
 from macah.syntax import Asm, ShiftableDecl
+from macah.tokens import MacahToken
 
 if TYPE_CHECKING:
     from macah.translate_walk import Translator

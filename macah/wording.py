@@ -7,10 +7,11 @@ from typing import Any, NoReturn
 
 from pycparser.c_parser import Coord, CParser
 
-from macah.beginners import describe, unclosed, usual_mistake
+from macah.beginners import unclosed, usual_mistake
 from macah.columns import MacahCoord, place_at
 from macah.diagnostic import MacahError, Note, Place
-from macah.lexer import MacahToken, TokenList
+from macah.mistakes import describe
+from macah.tokens import MacahToken, TokenList
 
 
 class GccWording(CParser):  # type: ignore[misc]
