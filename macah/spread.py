@@ -11,13 +11,10 @@ streams are used in the same order and in the same iterations as before, and not
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from arch.fabric import Fabric
-from backend.bound import Bounds, minimum_interval
-from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
 from macah.diagnostic import MacahError, Place
@@ -27,11 +24,8 @@ from macah.passes.pipeline import optimize
 from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import LoopTrips, loop_trips
 from macah.tests_first import FEW_TRIPS, candidates, pays
-from macah.todfg import build_dfg
+from macah.trials import Choice, Trials
 from macah.walk import statements
-
-SHARE = 0.5
-"""Of the units, those that can work in each cycle of an interval: the others are for routing."""
 
 FACTORS = (2, 4, 8, 16, 32)
 GAIN = 0.8
@@ -41,28 +35,11 @@ MOST_STATEMENTS = 400
 MOST_NODES = 240
 """Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
 
-UNKNOWN_TRIPS = 64
-
 DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
 
 ROWS = (2, 3, 4)
 """So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A lowered kernel with what is chosen for it, its final form, its graph, and what to expect of that.
-
-    `interval` leaves half of the units free, and `cycles` are those of all iterations.
-    """
-
-    kernel: ir.Kernel
-    final: ir.Kernel
-    dfg: DFG
-    bounds: Bounds
-    interval: int
-    cycles: int
 
 
 def spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool = True) -> Choice | None:
@@ -81,30 +58,33 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
         return None
     loops = loop_trips(plain)
+    trials = Trials(loops, fabric)
     free = _innermost(loops) if automatic and enabled(kernel, "unroll_loops") else []
-    best = _copied(kernel, loops, free, fabric, odd=False)
-    if 1 < best.interval <= _busiest(best.dfg, fabric):
-        other = _copied(kernel, loops, free, fabric, odd=True)
+    best = _copied(kernel, free, trials, odd=False)
+    if 1 < best.interval <= trials.busiest(best.dfg):
+        other = _copied(kernel, free, trials, odd=True)
         best = other if other.cycles < best.cycles else best
-    best = _tested(best, candidates(plain.body), loops, fabric)
-    return _delayed(_paced(best, loops, fabric), loops, fabric)
+    best = _tested(best, candidates(plain.body), trials)
+    return _delayed(_paced(best, trials), trials)
 
 
-def _copied(
-    kernel: ir.Kernel, loops: tuple[LoopTrips, ...], free: list[LoopTrips], fabric: Fabric, odd: bool
-) -> Choice:
+def _copied(kernel: ir.Kernel, free: list[LoopTrips], trials: Trials, odd: bool) -> Choice:
     """The choice with copies of the bodies of `free` loops where that is better; `odd`: as `Room` says."""
-    best = _choice(kernel, loops, fabric, odd)
+    best = trials.choice(kernel, odd)
     fixed = dict(kernel.unroll)
     for loop in free:
         if loop.where is None or loop.where in fixed or loop.trips is None or loop.has_streams:
             continue
         base = best
+        known = [(1, base)]  # what copies came to
         for factor in FACTORS:
             if factor > loop.trips or len(base.dfg.nodes) > MOST_NODES:
                 break
-            unroll = (*base.kernel.unroll, (loop.where, factor))
-            tried = _choice(replace(kernel, unroll=unroll), loops, fabric, odd)
+            copied = replace(kernel, unroll=(*base.kernel.unroll, (loop.where, factor)))
+            if trials.iterations(copied) * _expected(known, factor, trials) > GAIN * best.cycles:
+                continue
+            tried = trials.choice(copied, odd)
+            known.append((factor, tried))
             if len(tried.dfg.nodes) > MOST_NODES or tried.cycles > base.cycles:
                 break
             if tried.cycles <= GAIN * best.cycles:
@@ -112,25 +92,42 @@ def _copied(
     return best
 
 
-def _tested(best: Choice, places: tuple[Place, ...], loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
+def _expected(known: list[tuple[int, Choice]], factor: int, trials: Trials) -> int:
+    """The least interval expected with more copies than in all that is `known`.
+
+    Operations become no fewer, and a recurrence that holds iterations up does so no less; where it grew with
+    the last copies, it grows with further ones. Ports may bind less, as copies make banks of use.
+    """
+    copies, last = known[-1]
+    least = max(trials.crowd(choice.dfg) for _, choice in known)
+    if last.bounds.recurrence > last.bounds.resource:
+        least = max(least, last.bounds.recurrence)
+        before, other = known[-2] if len(known) > 1 else known[-1]
+        if other.bounds.recurrence >= other.bounds.resource and before < copies:
+            growth = last.bounds.recurrence - other.bounds.recurrence
+            least += growth * (factor - copies) // (copies - before)
+    return least
+
+
+def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     """The choice with the tests of these loops first, if that is better."""
     hurried = best.bounds.recurrence > best.bounds.resource
     if not places or not hurried or not enabled(best.kernel, "tests_first"):
         return best
-    tried = _choice(replace(best.kernel, tests_first=places), loops, fabric)
+    tried = trials.choice(replace(best.kernel, tests_first=places))
     return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES else best
 
 
-def _paced(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
+def _paced(best: Choice, trials: Trials) -> Choice:
     """The choice with rows of some length at least, if that is better."""
     found = best
-    for length in ROWS if _has_rows(loops) and enabled(best.kernel, "pace_rows") else ():
+    for length in ROWS if _has_rows(trials.loops) and enabled(best.kernel, "pace_rows") else ():
         if found.bounds.recurrence <= found.bounds.resource:
             break
         paced = replace(best.kernel, row=length)
-        if not _is_paced(paced) and not _needs_banks(best, fabric):
+        if not _is_paced(paced) and not _needs_banks(best, trials):
             continue  # it is what it was
-        tried = _choice(paced, loops, fabric)
+        tried = trials.choice(paced)
         better = (tried.interval, tried.bounds.mii) < (found.interval, found.bounds.mii)
         if better and pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES:
             found = tried
@@ -144,28 +141,28 @@ def _is_paced(kernel: ir.Kernel) -> bool:
     return stages["convert_ifs"].body is not stages["pace_rows"].body
 
 
-def _needs_banks(best: Choice, fabric: Fabric) -> bool:
+def _needs_banks(best: Choice, trials: Trials) -> bool:
     """True if other banks may be chosen once more."""
-    return enabled(best.kernel, "bank_arrays") and _busiest(best.dfg, fabric) > _crowd(best.dfg, fabric)
+    return enabled(best.kernel, "bank_arrays") and trials.busiest(best.dfg) > trials.crowd(best.dfg)
 
 
-def _delayed(best: Choice, loops: tuple[LoopTrips, ...], fabric: Fabric) -> Choice:
+def _delayed(best: Choice, trials: Trials) -> Choice:
     """The choice with iterations between rows, if that is better for the shortest rows expected."""
-    if not _has_rows(loops) or not enabled(best.kernel, "delay_rows"):
+    if not _has_rows(trials.loops) or not enabled(best.kernel, "delay_rows"):
         return best
-    trips = min(_rows(loops, dict(best.kernel.unroll), False), default=0)
+    trips = min(_rows(trials.loops, dict(best.kernel.unroll), False), default=0)
     found, cost = best, best.interval * trips
     for tests in dict.fromkeys((best.kernel.tests_first, ())):
         base = replace(best.kernel, tests_first=tests, row=0)
         if best.bounds.resource * (trips + DELAYS[0]) >= cost:
             break
-        longest = _choice(replace(base, delay=DELAYS[-1]), loops, fabric)
+        longest = trials.choice(replace(base, delay=DELAYS[-1]))
         for delay in DELAYS:
             # An interval that the longest delay does not make shorter, none does.
             if longest.bounds.mii * (trips + delay) >= cost:
                 break
             last = delay == DELAYS[-1]
-            tried = longest if last else _choice(replace(base, delay=delay), loops, fabric)
+            tried = longest if last else trials.choice(replace(base, delay=delay))
             now = tried.interval * (trips + delay)
             if now < cost and len(tried.dfg.nodes) <= MOST_NODES:
                 found, cost = tried, now
@@ -196,67 +193,3 @@ def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
         for inner in _innermost(loop.loops) if loop.loops else [loop]:
             found.setdefault(inner.where, inner)
     return list(found.values())
-
-
-def _choice(kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric, odd: bool = False) -> Choice:
-    """What is expected of a kernel, with banks if ports hold it up."""
-    factors = dict(kernel.unroll)
-    iterations = max(1, sum(_iterations(loop, factors) for loop in loops))
-    made = _made(kernel, iterations, fabric)
-    return _banked(made, iterations, fabric, odd) if enabled(kernel, "bank_arrays") else made
-
-
-def _banked(best: Choice, iterations: int, fabric: Fabric, odd: bool) -> Choice:
-    """The choice with banks for the interval that everything but ports allows, if that is not longer."""
-    kernel, crowd = best.kernel, _crowd(best.dfg, fabric)
-    # Recurrences are made shorter where they bind alone: once ports bind less, they may become so.
-    for hopeful in (False, True):
-        wanted = crowd if hopeful else max(best.bounds.recurrence, crowd)
-        if _busiest(best.dfg, fabric) > wanted:
-            room = ir.Room(len(fabric.memories), _ports(fabric), wanted, odd)
-            banked = _made(replace(kernel, room=room), iterations, fabric)
-            if banked.interval < best.interval or (banked.interval == best.interval and not hopeful):
-                best = banked
-    return best
-
-
-def _made(kernel: ir.Kernel, iterations: int, fabric: Fabric) -> Choice:
-    """What is expected of a kernel as it is."""
-    final = optimize(kernel)
-    dfg = build_dfg(final, fabric)
-    bounds = minimum_interval(dfg, fabric)
-    interval = max(bounds.mii, _crowd(dfg, fabric))
-    return Choice(kernel, final, dfg, bounds, interval, iterations * interval)
-
-
-def _crowd(dfg: DFG, fabric: Fabric) -> int:
-    """The interval with which half of the arithmetic units are free; memories have ports of their own."""
-    units = fabric.units_for("add")
-    busy = sum(node.memory is None for node in dfg.nodes)
-    return -int(-busy // (SHARE * len(units)))
-
-
-def _busiest(dfg: DFG, fabric: Fabric) -> int:
-    """The interval that the ports of memories need, if arrays have no copies."""
-    names = [memory.name for memory in dfg.memories]
-    first = {names.index(name) for name in names}  # of the memories of an array
-    accesses = Counter(
-        dfg.memories[node.memory].name
-        for node in dfg.nodes
-        if node.memory is not None and (node.op == "load" or node.memory in first)
-    )
-    return max((-(-count // _ports(fabric)) for count in accesses.values()), default=1)
-
-
-def _ports(fabric: Fabric) -> int:
-    return min(len(bank.ports) for bank in fabric.memories)
-
-
-def _iterations(loop: LoopTrips, factors: dict[Place, int]) -> int:
-    """How many iterations of a flat loop this one takes each time."""
-    trips = UNKNOWN_TRIPS if loop.trips is None else loop.trips
-    factor = factors.get(loop.where, 1) if loop.where else 1
-    inside = sum(_iterations(inner, factors) for inner in loop.loops)
-    if factor == 0 or factor >= trips:
-        return trips * inside
-    return -(-trips // factor) * max(1, factor * inside)

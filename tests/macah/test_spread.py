@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 
 from arch.describe import load_fabric
+from arch.fabric import Fabric
 from backend.bound import minimum_interval
+from backend.dfg import DFG
 from macah import ir
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
 from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import loop_trips
 from macah.program import parse_program
+from macah.show import show_with_sizes
 from macah.spread import spread
+from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
 
@@ -78,3 +82,36 @@ def test_trips_of_a_nest() -> None:
     (outer,) = loop_trips(unroll_for(inline_calls(lowered(body))))
     assert (outer.trips, outer.has_streams) == (7, True)
     assert [(loop.trips, loop.has_streams) for loop in outer.loops] == [(5, True), (None, False)]
+
+
+EDITS = """int dp[2][65];
+    for (int j = 0; j <= 26; j++) dp[0][j] = j;
+    for (int i = 1; i <= 25; i++) {
+        int now = i & 1;
+        dp[now][0] = i;
+        for (int j = 1; j <= 26; j++) {
+            int best = dp[1 - now][j - 1] + (a[i - 1] != b[j - 1]);
+            if (dp[1 - now][j] + 1 < best) best = dp[1 - now][j] + 1;
+            if (dp[now][j - 1] + 1 < best) best = dp[now][j - 1] + 1;
+            dp[now][j] = best;
+        }
+    }
+    out <! dp[1][26];"""
+"""The distance of two texts: iterations wait for each other, and ports bind, too."""
+
+
+def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = []
+
+    def noted(kernel: ir.Kernel, fabric: Fabric) -> DFG:
+        made.append(show_with_sizes(kernel))
+        return build_dfg(kernel, fabric)
+
+    monkeypatch.setattr("macah.trials.build_dfg", noted)
+    kernel = lowered(EDITS)
+    choice = spread(kernel, FABRIC)
+    assert choice is not None
+    assert choice.kernel.unroll == ()
+    assert len(set(made)) == len(made) <= 8

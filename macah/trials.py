@@ -1,0 +1,114 @@
+"""What is expected of a kernel with copies of loops, banks and the like: graphs are made, nothing is placed.
+
+Trials often differ in what comes to the same, as when ports suffice whatever banks there may be: each kernel
+that comes out of `bank_arrays` is made into a graph once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from arch.fabric import Fabric
+from backend.bound import Bounds, minimum_interval
+from backend.dfg import DFG, Place
+from macah import ir
+from macah.optional import enabled
+from macah.passes.pipeline import optimize
+from macah.passes.unroll_loops import LoopTrips
+from macah.show import show_with_sizes
+from macah.todfg import build_dfg
+
+SHARE = 0.5
+"""Of the units, those that can work in each cycle of an interval: the others are for routing."""
+
+UNKNOWN_TRIPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A lowered kernel with what is chosen for it, its final form, its graph, and what to expect of that.
+
+    `interval` leaves half of the units free, and `cycles` are those of all iterations.
+    """
+
+    kernel: ir.Kernel
+    final: ir.Kernel
+    dfg: DFG
+    bounds: Bounds
+    interval: int
+    cycles: int
+
+
+class Trials:
+    """Tries one kernel, whose loops these are, with other choices than those it came with."""
+
+    def __init__(self, loops: tuple[LoopTrips, ...], fabric: Fabric) -> None:
+        self.loops = loops
+        self.fabric = fabric
+        self.ports = min((len(bank.ports) for bank in fabric.memories), default=0)
+        # by the choices that passes before `bank_arrays` or behind it ask for, and what that made of them
+        self.known: dict[object, tuple[ir.Kernel, DFG, Bounds]] = {}
+
+    def choice(self, kernel: ir.Kernel, odd: bool = False) -> Choice:
+        """What is expected of a kernel, with banks if ports hold it up; `odd`: as `Room` says."""
+        made = self._made(kernel)
+        return self._banked(made, odd) if enabled(kernel, "bank_arrays") else made
+
+    def iterations(self, kernel: ir.Kernel) -> int:
+        """How many iterations of a flat loop there are."""
+        factors = dict(kernel.unroll)
+        return max(1, sum(_iterations(loop, factors) for loop in self.loops))
+
+    def crowd(self, dfg: DFG) -> int:
+        """The interval with which half of the arithmetic units are free; memories have ports of their own."""
+        units = self.fabric.units_for("add")
+        busy = sum(node.memory is None for node in dfg.nodes)
+        return -int(-busy // (SHARE * len(units)))
+
+    def busiest(self, dfg: DFG) -> int:
+        """The interval that the ports of memories need, if arrays have no copies."""
+        names = [memory.name for memory in dfg.memories]
+        first = {names.index(name) for name in names}  # of the memories of an array
+        accesses = Counter(
+            dfg.memories[node.memory].name
+            for node in dfg.nodes
+            if node.memory is not None and (node.op == "load" or node.memory in first)
+        )
+        return max((-(-count // self.ports) for count in accesses.values()), default=1)
+
+    def _banked(self, best: Choice, odd: bool) -> Choice:
+        """The choice with banks for the interval that everything but ports allows, if that is not longer."""
+        kernel, crowd = best.kernel, self.crowd(best.dfg)
+        # Recurrences are made shorter where they bind alone: once ports bind less, they may become so.
+        for hopeful in (False, True):
+            wanted = crowd if hopeful else max(best.bounds.recurrence, crowd)
+            if self.busiest(best.dfg) > wanted:
+                room = ir.Room(len(self.fabric.memories), self.ports, wanted, odd)
+                banked = self._made(replace(kernel, room=room))
+                if banked.interval < best.interval or (banked.interval == best.interval and not hopeful):
+                    best = banked
+        return best
+
+    def _made(self, kernel: ir.Kernel) -> Choice:
+        """What is expected of a kernel as it is."""
+        banked: list[ir.Kernel] = []
+        final = optimize(kernel, lambda name, now: banked.append(now) if name == "bank_arrays" else None)
+        text = show_with_sizes(banked[0]) if banked else ""
+        key = (kernel.unroll, kernel.tests_first, kernel.row, kernel.delay, text)
+        if key not in self.known:
+            dfg = build_dfg(final, self.fabric)
+            self.known[key] = final, dfg, minimum_interval(dfg, self.fabric)
+        final, dfg, bounds = self.known[key]
+        interval = max(bounds.mii, self.crowd(dfg))
+        return Choice(kernel, final, dfg, bounds, interval, self.iterations(kernel) * interval)
+
+
+def _iterations(loop: LoopTrips, factors: dict[Place, int]) -> int:
+    """How many iterations of a flat loop this one takes each time."""
+    trips = UNKNOWN_TRIPS if loop.trips is None else loop.trips
+    factor = factors.get(loop.where, 1) if loop.where else 1
+    inside = sum(_iterations(inner, factors) for inner in loop.loops)
+    if factor == 0 or factor >= trips:
+        return trips * inside
+    return -(-trips // factor) * max(1, factor * inside)
