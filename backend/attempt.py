@@ -1,6 +1,8 @@
 """One attempt at an interval: a schedule, a placement and its routing, as its number says, and its repair.
 
-An attempt depends on the problem, the options, its interval and its number alone, so it may be made anywhere.
+The first at an interval is mended apart, after the search has asked whether there can be mappings at all: where
+there are none, a repair is mostly what costs most. An attempt depends on the problem, the options, its interval
+and its number alone, so it may be made anywhere.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ class Attempts:
     options: MapOptions
 
     def make(self, interval: int, number: int, pulse: Callable[[int], None]) -> Tried:
-        """Place and route once.
+        """Place and route once, and mend that if it is not the first attempt at the interval.
 
         `pulse` is told again and again how many conflicts are left, and may raise what ends the work.
         """
@@ -83,11 +85,18 @@ class Attempts:
         if need > BURSTING * problem.terrain.registers:
             return Tried(STARVED, placement.schedule, need)
         result = route(problem, placement, seed, options.effort * routing, pulse)
-        if isinstance(result, Left) and result.nearly and not problem.fabric.planes:
-            result = repaired(problem, result.nearly, options.effort, pulse) or result
-        if isinstance(result, Left):
-            return Tried(result.count, placement.schedule, need, result)
-        return Tried(result, placement.schedule, need)
+        if isinstance(result, Mapping):
+            return Tried(result, placement.schedule, need)
+        tried = Tried(result.count, placement.schedule, need, result)
+        return self.mended(tried, pulse) if number else tried
+
+    def mended(self, tried: Tried, pulse: Callable[[int], None]) -> Tried:
+        """An attempt that left few conflicts, with a mapping if a repair meets one."""
+        left = tried.left
+        if left is None or left.nearly is None or self.problem.fabric.planes:
+            return tried
+        mapping = repaired(self.problem, left.nearly, self.options.effort, pulse)
+        return tried if mapping is None else Tried(mapping, tried.schedule, tried.need)
 
     def _schedule(self, interval: int, stretch: int) -> Schedule:
         """Where placement begins: early, or gently where that needs fewer of scarce registers."""

@@ -218,7 +218,7 @@ class Search:
             if isinstance(result, Mapping):
                 self.best = result
                 return
-            if trials.made == 1 and self._refuted(interval):
+            if trials.closed:
                 break
             trials.fewest = min(trials.fewest, result)
             hopeless = self._hopeless() * (1 + self.dense)
@@ -305,14 +305,21 @@ class Search:
         """Place and route once: a mapping, or how many conflicts remain."""
         name = f"II {interval}, attempt {number + 1}"
         likely = self._likely(interval, number)
-        tried = self.ahead.outcome((interval, number), likely, self._pulse(name))
+        pulse = self._pulse(name)
+        tried = self.ahead.outcome((interval, number), likely, pulse)
+        if not isinstance(tried.result, Mapping):
+            self.ahead.expect(likely)
+        if number == 0 and not isinstance(tried.result, Mapping):
+            if self._refuted(interval):
+                self._trials(interval).closed = True
+            else:
+                tried = self.ahead.attempts.mended(tried, pulse)
         if self.leanest is None or tried.need < self.leanest[0]:
             self.leanest = tried.need, tried.schedule
         self.hungry = tried.result == STARVED
         if isinstance(tried.result, Mapping):
             self.report(f"{name}: mapped")
             return tried.result
-        self.ahead.expect(likely)
         if self.hungry:
             self.report(f"{name}: values need too many registers")
         else:

@@ -11,6 +11,7 @@ from graphs import layered
 from arch.describe import load_fabric
 from backend.attempt import Attempts
 from backend.check import check_mapping
+from backend.core import Refutation
 from backend.exact_model import ground
 from backend.flat import Problem
 from backend.mapper import map_kernel
@@ -91,13 +92,33 @@ def test_a_conflict_is_mended_and_what_is_far_from_it_stays(
         assert new == [(cell[r], t) for r, t in nearly.paths[e] if r in cell]
 
 
-def test_attempts_end_with_a_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_attempt_is_mended_apart_and_others_end_with_a_repair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     attempts = Attempts(Problem(layered(40, 4), MESH), MapOptions())
-    found = attempts.make(3, 0, lambda _: None).result
+    tried = attempts.make(3, 0, lambda _: None)
+    assert tried.result == 2
+    found = attempts.mended(tried, lambda _: None).result
     assert isinstance(found, Mapping)
     check_mapping(found)
-    monkeypatch.setattr("backend.attempt.repaired", lambda *_: None)
-    assert attempts.make(3, 0, lambda _: None).result == 2
+    asked = []
+    monkeypatch.setattr("backend.attempt.repaired", lambda *_: asked.append(True))
+    number = next(k for k in range(1, 8) if attempts.make(2, k, lambda _: None).left is not None)
+    left = attempts.make(2, number, lambda _: None).left
+    assert left is not None and bool(asked) == (left.nearly is not None)
+
+
+def test_an_interval_that_is_refuted_is_not_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first attempt may leave few conflicts; the question whether there are mappings comes before."""
+    dfg = layered(40, 4)
+    interval = map_kernel(dfg, MESH, MapOptions()).interval
+    asked: list[int] = []
+    found = Refutation("a test")
+    monkeypatch.setattr("backend.search.refutation", lambda _, at: found if at == interval else None)
+    monkeypatch.setattr("backend.attempt.repaired", lambda _, nearly, *__: asked.append(nearly.interval))
+    monkeypatch.setattr("backend.search.tight", lambda *_: False)
+    assert map_kernel(dfg, MESH, MapOptions()).interval > interval
+    assert interval not in asked
 
 
 def test_a_repair_is_the_same_each_time() -> None:
