@@ -25,7 +25,7 @@ def soon_mapped(
     interval = least
     while interval < limit:
         interval = min(ROOM * interval + ROOM, limit)
-        result = attempts.make(interval, 0, pulse).result
+        result = attempts.mended(attempts.make(interval, 0, pulse), pulse).result
         if isinstance(result, Mapping):
             return result
     return None

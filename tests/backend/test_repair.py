@@ -101,11 +101,10 @@ def test_the_first_attempt_is_mended_apart_and_others_end_with_a_repair(
     found = attempts.mended(tried, lambda _: None).result
     assert isinstance(found, Mapping)
     check_mapping(found)
-    asked = []
-    monkeypatch.setattr("backend.attempt.repaired", lambda *_: asked.append(True))
-    number = next(k for k in range(1, 8) if attempts.make(2, k, lambda _: None).left is not None)
-    left = attempts.make(2, number, lambda _: None).left
-    assert left is not None and bool(asked) == (left.nearly is not None)
+    asked: list[Nearly] = []
+    monkeypatch.setattr("backend.attempt.repaired", lambda _, nearly, *__: asked.append(nearly))
+    tries = [attempts.make(3, number, lambda _: None).left for number in range(1, 8)]
+    assert asked == [left.nearly for left in tries if left is not None and left.nearly is not None] != []
 
 
 def test_an_interval_that_is_refuted_is_not_mended(monkeypatch: pytest.MonkeyPatch) -> None:
