@@ -69,8 +69,7 @@ def signed_quotient(do: Builder[T], x: T, divisor: int, least: int = -HALF, most
         return do("eq", x, HALF)
     if positive & (positive - 1) == 0:
         shift = positive.bit_length() - 1
-        raised = do("add", x, do("shr", do("sar", x, WIDTH - 1), WIDTH - shift))
-        quotient = do("sar", raised, shift)
+        quotient = do("sar", _raised(do, x, shift), shift)
         return quotient if divisor > 0 else do("neg", quotient)
     found = magic(positive, most, min(least, 0))
     upper = do("smulh", x, found.factor)
@@ -78,6 +77,18 @@ def signed_quotient(do: Builder[T], x: T, divisor: int, least: int = -HALF, most
         upper = do("add", upper, x)
     rounded, sign = do("sar", upper, found.shift), do("sar", x, WIDTH - 1)
     return do("sub", rounded, sign) if divisor > 0 else do("sub", sign, rounded)
+
+
+def _raised(do: Builder[T], x: T, shift: int) -> T:
+    """A dividend that may be rounded down instead of towards zero: a negative one grows by a power less 1."""
+    sign = x if shift == 1 else do("sar", x, WIDTH - 1)
+    return do("add", x, do("shr", sign, WIDTH - shift))
+
+
+def signed_remainder(do: Builder[T], x: T, shift: int) -> T:
+    """x % (1 << shift), with the sign of x."""
+    whole = do("and", _raised(do, x, shift), -(1 << shift) & WORD)
+    return do("sub", x, whole)
 
 
 def remainder(do: Builder[T], x: T, divisor: int, quotient: T) -> T:

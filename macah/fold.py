@@ -202,10 +202,10 @@ def _flipped(a: Expr, c: int, bits: int, predicate: Holds) -> Expr | None:
 
 
 def _quotient(op: str, a: Expr, c: int, bits: int, predicate: Holds) -> Expr | None:
-    """Division by powers of two."""
-    if c == 1 and op in ("udiv", "sdiv"):
-        return a
-    if c == 0 or c & (c - 1):
+    """Division by powers of two; that of signed words is left to `narrow`, which knows more of them."""
+    if c == 1:
+        return a if op in ("udiv", "sdiv") else Const(0, bits)
+    if c == 0 or c & (c - 1) or (op[0] == "s" and bits == 32):
         return None
     if op == "udiv":
         return Apply("shr", (a, Const(c.bit_length() - 1)), bits)
@@ -288,6 +288,10 @@ def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | Non
             return fold_apply(op, (a, Const(other, a.bits)), 32, predicate)
         case (("ne" | "eq"), (Apply("sub" | "xor", (a, b)), Const(0))):
             return fold_apply(op, (a, b), 32, predicate)
+        case (("ne" | "eq"), (Apply("srem", (a, Const(c, bits))), Const(0))) if c and not c & (c - 1):
+            return fold_apply(
+                op, (Apply("and", (a, Const(c - 1, bits)), bits), Const(0, bits)), 32, predicate
+            )
         case "ult", (_, Const(0)):
             return FALSE
         case "ule", (Const(0), _):

@@ -14,7 +14,7 @@ from functools import partial
 
 from backend.dfg import Const, Place, Use
 from macah.clip import clipped
-from macah.divide import Builder, remainder, signed_quotient, unsigned_quotient
+from macah.divide import Builder, remainder, signed_quotient, signed_remainder, unsigned_quotient
 from macah.graph import Before, Draft, Graph, Value
 from macah.ranges import HALF, WORD, Range
 from macah.ranges_of import COMPARE, EXTENSIONS
@@ -136,6 +136,8 @@ def _divided(op: str, do: Do, x: Value, divisor: int, dividend: Range) -> Value 
         number = abs(number)  # the sign of the remainder is the dividend's
     if abs(number) == 1:
         return do("neg", x) if op == "sdiv" else Const(0)
+    if op == "srem" and number != -HALF and number & (number - 1) == 0:
+        return signed_remainder(do, x, number.bit_length() - 1)
     quotient = signed_quotient(do, x, number, dividend.least, dividend.most)
     return quotient if op == "sdiv" else remainder(do, x, number, quotient)
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from arch.ops import evaluate, signed, word
-from macah.divide import magic, remainder, signed_quotient, unsigned_quotient
+from macah.divide import magic, remainder, signed_quotient, signed_remainder, unsigned_quotient
 from macah.ranges import HALF, WORD
 
 DIVISORS = sorted(
@@ -91,6 +91,12 @@ def test_every_word(divisor, most):
             assert signed_quotient(Counted(), sign, divisor, -most, most) == evaluate(
                 "sdiv", 32, sign, divisor
             )
+
+
+@pytest.mark.parametrize("shift", range(1, 31))
+def test_remainders_of_powers_of_two_have_the_sign_of_the_dividend(shift):
+    for x in near(1 << shift, WORD, random.Random(shift)):
+        assert signed_remainder(Counted(), x, shift) == evaluate("srem", 32, x, 1 << shift)
 
 
 def test_small_dividends_take_one_operation():

@@ -45,6 +45,8 @@ def interval(body: str, tmp_path: Path) -> int:
             1,
         ),
         ("int m = 0; for (int i = 0; i < n; i++) { int y; y <? in; m = y & 6 ? 0 : m + 1; out <! m; }", 1),
+        # an index of a ring is never negative: a mask, and no division of signed words
+        ("int p = 0; for (int i = 0; i < n; i++) { int y; y <? in; out <! y ^ p; p = (p + 1) % 8; }", 2),
     ],
 )
 def test_a_recurrence_is_short(body: str, most: int, tmp_path: Path) -> None:
