@@ -102,7 +102,7 @@ class Search:
         self.overwritten = overwritten(problem)
         self.dense = bool(only_outputs(problem.fabric)[0])  # conflicts are many there until none is left
         self.least = options.interval or bounds.mii
-        self.best, self.rising = best, True
+        self.best, self.rising = best, False
         self.trials: dict[int, Trials] = {}
         self.fewest: Left | None = None
         self.asked = self.barren = 0
@@ -135,12 +135,22 @@ class Search:
         self.best = soon_mapped(self.problem, self.least, self.limit, self.options, pulse)
         if self.best is not None:
             self.report(f"II {self.best.interval}: mapped, to begin with")
-            self._descend()
+            self._bisect()
             self.limit = self.best.interval - 1
+
+    def _bisect(self) -> None:
+        """Better mappings in few steps: at the bound, else halfway between what failed and what succeeded."""
+        interval, failed = self.least, self.least - 1
+        while self.best is not None and self.best.interval > failed + 1:
+            self._try(interval, quick=True)
+            if self.best.interval > interval:
+                failed = interval
+            interval = (failed + self.best.interval) // 2
 
     def _climb(self) -> None:
         """A first mapping, or a first better one: few attempts at each interval, in growing steps up."""
         interval, before = self.least, self.best
+        self.rising = True
         while self.best is before and interval <= self.limit:
             self._try(interval, quick=interval < self.limit)
             self.barren += not self.hungry

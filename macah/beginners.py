@@ -1,6 +1,6 @@
 """What people write who are new to Macah, or to C, and what to say about it.
 
-Each function looks at the tokens around a mistake; the parser has found already that there is one.
+The parser has found already that there is a mistake; each look at the tokens around it knows one kind.
 """
 
 from __future__ import annotations

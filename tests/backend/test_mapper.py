@@ -118,6 +118,21 @@ def test_a_time_limit_leaves_a_mapping_at_a_long_interval_if_there_is_no_time_fo
     assert mapping.interval == 2 * minimum_interval(dfg, SMALL).mii + 2
 
 
+def test_a_time_limit_costs_one_mapping_more_where_the_bound_is_reached_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attempt, tried = Search._attempt, []
+
+    def noted(self: Search, interval: int, number: int) -> Mapping | int:
+        tried.append(interval)
+        return attempt(self, interval, number)
+
+    monkeypatch.setattr(Search, "_attempt", noted)
+    dfg = layered(60, 1)
+    mapping = map_kernel(dfg, SMALL, MapOptions(time_limit=1000))
+    assert tried == [mapping.interval] == [minimum_interval(dfg, SMALL).mii]
+
+
 def test_a_time_limit_that_is_not_reached_costs_no_quality() -> None:
     for dfg in (fir(8), layered(60, 1), random_graph(2, 40)):
         without = map_kernel(dfg, SMALL, MapOptions())
