@@ -8,7 +8,7 @@ import shlex
 import sys
 import zipfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from backend.watch import Watch
@@ -16,6 +16,7 @@ from backend.watch import Watch
 from .bench import BENCH, DesignLike, bench_text
 from .icarus_version import check_cocotb, check_icarus
 from .objects import reuse
+from .parallel import run_all
 from .simulator import (
     CONTROL_FD,
     DATA_PLANE,
@@ -47,17 +48,15 @@ def build_icarus(
         command[-1] = "-fst" if waves[0].is_fst else "-vcd"
         environment["MACAH_WAVE"] = file_names(waves)
     module, control = directory / "module.vpi", directory / "control.zip"
-    with ThreadPoolExecutor() as pool:
-        shared = pool.submit(_compile_module, module, compiler)
-        bases = [directory / f"kernel{k}" for k in range(len(groups))]
-        compiled = tuple(pool.map(_compile_design, groups, bases, waves, watches))
-        shared.result()
+    bases = [directory / f"kernel{k}" for k in range(len(groups))]
+    designs = [partial(_compile_design, *each) for each in zip(groups, bases, waves, watches, strict=True)]
+    _, *compiled = run_all([partial(_compile_module, module, compiler), *designs])
     with zipfile.ZipFile(control, "w") as archive:
         # Without times: the same program is the same bytes.
         archive.writestr(zipfile.ZipInfo("macah_control.py"), _CONTROL.read_bytes())
         # What is imported at start does not go away again; control.py has the collector on afterwards.
         archive.writestr(zipfile.ZipInfo("sitecustomize.py"), "import gc\ngc.disable()\n")
-    return Simulation(tuple(command), environment, compiled, module, control)
+    return Simulation(tuple(command), environment, tuple(compiled), module, control)
 
 
 def check_icarus_tools(compiler: str) -> None:
@@ -98,7 +97,7 @@ def _vpi_include() -> Path:
     raise SimulatorMissing(f"vpi_user.h, a part of Icarus Verilog, was not found near {iverilog}")
 
 
-def _compile_module(output: Path, compiler: str) -> None:
+def _compile_module(output: Path, compiler: str) -> Path:
     flags = [
         "-std=gnu11",
         "-O2",
@@ -115,6 +114,7 @@ def _compile_module(output: Path, compiler: str) -> None:
         run_compiler(command, [*flags, *sources, "-o", str(output)], "compiling the VPI module")
 
     reuse([*flags, *sources], command, RUNTIME, [output], make)
+    return output
 
 
 def _simulator() -> tuple[list[str], dict[str, str]]:

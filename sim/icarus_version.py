@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
+from .parallel import run_all
 from .simulator import SimulatorMissing, failure_of
 
 OLDEST = 11
@@ -19,8 +19,7 @@ _VERSION = re.compile(r"Icarus Verilog (?:runtime )?version (\d+)")
 
 def check_icarus(tools: Sequence[str]) -> None:
     """Asks the tools, which must be of one version. Errors: SimulatorMissing."""
-    with ThreadPoolExecutor() as pool:
-        versions = list(pool.map(_version, tools))
+    versions = run_all(partial(_version, tool) for tool in tools)
     if len(set(versions)) > 1:
         found = ", ".join(f"'{tool}' {number}" for tool, number in zip(tools, versions, strict=True))
         raise SimulatorMissing(f"the parts of Icarus Verilog have different versions: {found}")

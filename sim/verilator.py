@@ -12,14 +12,15 @@ import re
 import shlex
 import subprocess
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from backend.watch import Watch
 
 from .bench import BENCH, DesignLike
 from .objects import compile_objects, reuse
+from .parallel import run_all
 from .simulator import (
     DATA_PLANE,
     DESIGN_FD,
@@ -60,17 +61,21 @@ def build_verilator(
     """Compiles the simulation of each group of kernels in `directory`. Errors: SimulatorMissing."""
     tools = _find(compiler)
     bases = [directory / f"kernel{k}" for k in range(len(groups))]
-    with ThreadPoolExecutor() as pool:
-        made = list(pool.map(_verilate, groups, bases, waves, watches, [tools] * len(groups)))
-        parts = pool.submit(_parts, directory, tools)
-        objects = list(pool.map(_compile, groups, bases, waves, [tools] * len(groups)))
-        # Waveforms take more of Verilator's runtime; all kernels have them, or none.
-        runtime = [*_runtime(made[0], directory, tools), *parts.result()] if made else []
-        programs = tuple(pool.map(lambda each: _link(each, runtime, waves[0], tools), objects))
+    made = run_all(
+        partial(_verilate, *each, tools) for each in zip(groups, bases, waves, watches, strict=True)
+    )
+    compiling = [partial(_compile, *each, tools) for each in zip(groups, bases, waves, strict=True)]
+    parts, *objects = run_all([partial(_parts, directory, tools), *compiling])
+    # Waveforms take more of Verilator's runtime; all kernels have them, or none.
+    runtime = [*_runtime(made[0], directory, tools), *parts] if made else []
+    programs = run_all(
+        partial(_link, base, [*own, *runtime], waves[0], tools)
+        for base, own in zip(bases, objects, strict=True)
+    )
     nothing = directory / "nothing"
     nothing.write_bytes(b"")
     environment = {"MACAH_WAVE": file_names(waves)} if waves and waves[0] else {}
-    return Simulation((f"/proc/self/fd/{DESIGN_FD}",), environment, programs, nothing, nothing)
+    return Simulation((f"/proc/self/fd/{DESIGN_FD}",), environment, tuple(programs), nothing, nothing)
 
 
 def check_verilator_tools(compiler: str) -> None:
@@ -120,7 +125,7 @@ def _verilate(
     return base
 
 
-def _compile(group: Sequence[DesignLike], base: Path, wave: Wave | None, tools: _Tools) -> Path:
+def _compile(group: Sequence[DesignLike], base: Path, wave: Wave | None, tools: _Tools) -> list[Path]:
     target = base.with_suffix(".o")
     source = base.with_suffix(".cpp")
     run_tool(
@@ -128,7 +133,7 @@ def _compile(group: Sequence[DesignLike], base: Path, wave: Wave | None, tools: 
         f"compiling {group[0].top}",
         base.parent,
     )
-    return target
+    return [target]
 
 
 def _cxx_flags(wave: Wave | None, tools: _Tools) -> list[str]:
@@ -169,8 +174,7 @@ def _runtime(made: Path, directory: Path, tools: _Tools) -> list[Path]:
     flags = [flag for flag in _cxx_flags(None, tools) if not flag.startswith("-DVM_TRACE")]
 
     def make() -> None:
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(compile_one, names, target))
+        run_all(partial(compile_one, *each) for each in zip(names, target, strict=True))
 
     def compile_one(name: str, made: Path) -> None:
         source = str(tools.include / f"{name}.cpp")
@@ -180,12 +184,11 @@ def _runtime(made: Path, directory: Path, tools: _Tools) -> list[Path]:
     return target
 
 
-def _link(target: Path, runtime: Sequence[Path], wave: Wave | None, tools: _Tools) -> Path:
-    program = target.with_suffix("")
-    program = program.with_name(f"{program.name}.exe")
+def _link(base: Path, objects: Sequence[Path], wave: Wave | None, tools: _Tools) -> Path:
+    program = base.with_suffix(".exe")
     libraries = ["-pthread", "-latomic", *(["-lz"] if wave is not None and wave.is_fst else [])]
     run_tool(
-        [*tools.cxx, str(target), *map(str, runtime), "-o", str(program), *libraries, "-s"],
+        [*tools.cxx, *map(str, objects), "-o", str(program), *libraries, "-s"],
         "linking a kernel",
     )
     return program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -164,8 +165,8 @@ def settled(place: Place) -> bool:
     return False
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_the_compiler_is_ended_while_a_tool_works(place: Place, how: signal.Signals) -> None:
+def waiting_for_a_tool(place: Place) -> subprocess.Popen[str]:
+    """The compiler, when it has begun to wait for one that does not end."""
     place.replace("iverilog", STUCK)
     child = subprocess.Popen(
         place.command(),
@@ -178,11 +179,29 @@ def test_the_compiler_is_ended_while_a_tool_works(place: Place, how: signal.Sign
     while not any("sleep" in command for command in workers(place)):
         assert child.poll() is None
         time.sleep(0.02)
+    return child
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_the_compiler_is_ended_while_a_tool_works(place: Place, how: signal.Signals) -> None:
+    child = waiting_for_a_tool(place)
     if how == signal.SIGINT:
         os.killpg(child.pid, how)  # as a terminal does
     else:
         child.send_signal(how)
-    _, errors = child.communicate(timeout=600)
+    _, errors = child.communicate(timeout=100)
     assert child.returncode in ((-how,) if how == signal.SIGKILL else (128 + how, -how))
     assert "Traceback" not in errors
     assert settled(place)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_the_compiler_is_ended_by_a_signal_that_another_thread_gets(
+    place: Place, how: signal.Signals
+) -> None:
+    child = waiting_for_a_tool(place)
+    threads = {int(entry.name) for entry in Path(f"/proc/{child.pid}/task").iterdir()}
+    assert ctypes.CDLL(None).tgkill(child.pid, max(threads - {child.pid}), how) == 0
+    _, errors = child.communicate(timeout=100)
+    assert child.returncode == 128 + how
+    assert "Traceback" not in errors and settled(place)
