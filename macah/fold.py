@@ -274,6 +274,7 @@ def _narrow(op: str, a: Expr) -> Expr | None:
 def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | None:
     if not isinstance(args[0], Const) and not isinstance(args[1], Const):
         return Const(_REFLEXIVE[op]) if same(*args) else None
+    width = args[0].bits
     match op, args:
         case _, (a, b) if same(a, b):
             return Const(_REFLEXIVE[op])
@@ -292,6 +293,10 @@ def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | Non
             return fold_apply(
                 op, (Apply("and", (a, Const(c - 1, bits)), bits), Const(0, bits)), 32, predicate
             )
+        case _, (Apply("select", (c, Const(p), Const(q))), Const(r)):
+            return _outcome(c, evaluate(op, width, p, r), evaluate(op, width, q, r), predicate)
+        case _, (Const(r), Apply("select", (c, Const(p), Const(q)))):
+            return _outcome(c, evaluate(op, width, r, p), evaluate(op, width, r, q), predicate)
         case "ult", (_, Const(0)):
             return FALSE
         case "ule", (Const(0), _):
@@ -299,6 +304,15 @@ def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | Non
         case (("ult" | "ule"), (Const(c), a)) if c == (op == "ule"):
             return fold_apply("ne", (a, Const(0, a.bits)), 32, predicate)
     return None
+
+
+def _outcome(condition: Expr, then: int, other: int, predicate: Holds) -> Expr:
+    """What a comparison of one of two constants gives: `(c ? 8 : 0) == 8` is `c`."""
+    if then == other:
+        return Const(then)
+    if other:
+        return inverse(condition, predicate)
+    return condition if predicate(condition) else Apply("ne", (condition, Const(0, condition.bits)))
 
 
 def _plain(a: Expr) -> bool:
@@ -315,6 +329,8 @@ def _select(args: tuple[Expr, ...], bits: int, predicate: Holds) -> Expr | None:
             return fold_apply("select", (d, a, b), bits, predicate)
         case Apply("eq", (d, Const(0))) | Apply("xor", (d, Const(1))) if c.op == "eq" or predicate(d):
             return fold_apply("select", (d, b, a), bits, predicate)
+        case Apply("select", (d, Const(p), Const(q))):
+            return fold_apply("select", (d, a if p else b, a if q else b), bits, predicate)
     if same(a, b):
         return a
     return _choice(c, a, b, predicate) if bits == 32 else None

@@ -22,6 +22,7 @@ def from_dfg(dfg: DFG) -> tuple[Choices, list[int]]:
     graph = choices.graph
     narrow = predicates(dfg)
     pure_memories = set(range(len(dfg.memories))) - {n.memory for n in dfg.nodes if n.op == "store"}
+    choices.tables = {m: words for m in pure_memories if (words := dfg.memories[m].initial)}
     drafts = [-1] * len(dfg.nodes)
     delayed: dict[Use, Before] = {}
 

@@ -66,6 +66,7 @@ class Choices:
         self.inverses: dict[Value, Value] = {}
         self.applied: dict[tuple[str, tuple[Value, ...]], Value] = {}
         self.moved: dict[tuple[int, tuple[Start, ...]], tuple[Value, ...] | None] = {}
+        self.tables: dict[int, tuple[int, ...]] = {}  # the words of memories that hold constants
         self.fixed: set[int] = set()  # drafts with effects or state: they are made in one way only
 
     # --- Classes
@@ -257,10 +258,16 @@ class Choices:
         return self.past(Past(past.node, past.output, past.initials[distance:]))
 
     def again(self, draft: Draft, values: Iterable[Value], where: Place | None = None) -> Value:
-        """The same operation on other values; a load is one of an array that nothing stores to."""
+        """The same operation on other values; a load is one of an array that nothing stores to.
+
+        That of a constant element of a table is this constant: `t[c ? 3 : 4]` is `c ? t[3] : t[4]`.
+        """
         if draft.op != "load":
             return self.apply(draft.op, *values, where=where or draft.where)
         operands = tuple([self.current(value) for value in values])
+        if draft.memory in self.tables and isinstance(address := operands[0], Const):
+            table = self.tables[draft.memory]
+            return Const(table[address.value]) if address.value < len(table) else ZERO
         copy = Draft("load", operands, memory=draft.memory, where=draft.where)
         use = self.graph.shared(copy)
         self.enter()

@@ -26,7 +26,7 @@ _BITWISE = frozenset({"and", "or", "xor"})
 _SHIFTS = frozenset({"shl", "shr", "sar", "rotl"})
 _NARROWING = frozenset({"zext8", "zext16", "sext8", "sext16"})
 _FACTORS = {("xor", "and"), ("or", "and"), ("and", "or"), ("add", "mul"), ("sub", "mul")}
-_CASES = frozenset({"add", "sub", "xor", "mul", "shl", "shr", "sar", "eq", "ne"})
+_CASES = frozenset({"add", "sub", "xor", "and", "or", "mul", "shl", "shr", "sar", "eq", "ne"})
 Triple = tuple[Value, Value, Value]
 
 
@@ -173,8 +173,10 @@ def _as_predicate(pair: Pair, condition: Value) -> Value:
 
 
 def split_predicate(pair: Pair) -> Iterator[Value]:
-    """x + c -> select(c, x + 1, x), where c is 0 or 1"""
+    """x + c -> select(c, x + 1, x), where c is 0 or 1; x | c -> select(c, x | 1, x), if x is a number"""
     late = pair.args[pair.at]
+    if pair.op in ("and", "or") and all(map(pair.choices.is_predicate, pair.args)):
+        return
     if pair.op in _CASES and pair.choices.is_predicate(late):
         yield pair.make("select", late, pair.again(pair.with_late(ONE)), pair.again(pair.with_late(ZERO)))
 

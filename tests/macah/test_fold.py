@@ -152,6 +152,28 @@ def test_choices_between_what_is_compared(op):
         assert operations(check(Apply("select", (Apply(op, (X, Y)), *arms)), counts=(0,))) == 0
 
 
+def chosen(condition, then, other):
+    return Apply("select", (condition, Const(then), Const(other)))
+
+
+@pytest.mark.parametrize("op", sorted(COMPARISONS))
+@pytest.mark.parametrize("condition", [X, Apply("slt", (X, Y))], ids=["number", "predicate"])
+def test_comparisons_of_one_of_two_constants_are_its_condition(op, condition):
+    for then, other, limit in product((0, 1, 7, 8, 0x80000000, 0xFFFFFFFF), repeat=3):
+        for args in (
+            (chosen(condition, then, other), Const(limit)),
+            (Const(limit), chosen(condition, then, other)),
+        ):
+            assert "select" not in show_expr(check(Apply(op, args), counts=(0,)))
+
+
+def test_choices_by_one_of_two_constants_are_by_its_condition():
+    for then, other in product((0, 1, 8, 0xFFFFFFFF), repeat=2):
+        for condition in (N, Apply("ult", (N, X))):
+            after = check(Apply("select", (chosen(condition, then, other), X, Y)), EDGES[:8])
+            assert show_expr(after).count("select") <= (then == 0 or other == 0)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_shifts_and_choices(seed):
     rng = random.Random(seed)

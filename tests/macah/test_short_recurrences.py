@@ -47,6 +47,14 @@ def interval(body: str, tmp_path: Path) -> int:
         ("int m = 0; for (int i = 0; i < n; i++) { int y; y <? in; m = y & 6 ? 0 : m + 1; out <! m; }", 1),
         # an index of a ring is never negative: a mask, and no division of signed words
         ("int p = 0; for (int i = 0; i < n; i++) { int y; y <? in; out <! y ^ p; p = (p + 1) % 8; }", 2),
+        # a sign kept as a number, a code made bit by bit, and a small table of what it changes
+        (
+            "const int by[4] = {-1, 1, 2, 5}; int at = 9, guess = 0; for (int i = 0; i < n; i++) {"
+            " int y; y <? in; int sign = y < guess ? 4 : 0, code = 0, off = sign ? guess - y : y - guess;"
+            " if (off >= at) { code = 2; off -= at; } if (off >= at >> 1) code |= 1;"
+            " guess = sign ? guess - at : guess + at; at += by[code]; out <! code | sign; }",
+            5,
+        ),
     ],
 )
 def test_a_recurrence_is_short(body: str, most: int, tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recurrence_graphs import recurrent
+from recurrence_graphs import WORD, recurrent
 from test_lower import lowered
 
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
-from backend.dfg import Const, LiveIn, Node, Use, check_dfg
+from backend.dfg import DFG, Const, LiveIn, Memory, Node, StreamPort, Use, check_dfg
 from backend.run_dfg import run_dfg
 from macah import shorten_time
 from macah.capacity import Capacity
@@ -91,3 +91,28 @@ def test_what_comes_from_earlier_iterations_goes_into_the_addend():
         optimize(lowered(f"int f(int n) {{ int z; kernel {{ {body} z = y1; }} return z; }}")), FABRIC
     )
     assert minimum_interval(dfg, FABRIC).mii == 3  # a product with an addition, and a shift
+
+
+def test_of_tables_only_elements_that_may_be_loaded_are_known():
+    """What is chosen by a carried number is a choice of constants, also behind the end of the table."""
+    for words, size in (((9, 5), 3), ((7, 0, 1 << 31, 4), 4)):
+        nodes = (
+            Node(0, "recv", (Const(0), Use(7, 1, Const(1))), stream=0),
+            Node(1, "slt", (Use(3, 1, Const(0)), Use(0))),
+            Node(2, "select", (Use(1), Const(size), Const(1))),
+            Node(3, "load", (Use(2),), memory=0),
+            Node(4, "send", (Use(3), Use(7, 1, Const(1))), stream=1),
+            Node(5, "add", (Use(5, 1, Const(0)), Const(1))),
+            Node(6, "ult", (Use(5), Const(9))),
+            Node(7, "and", (Use(6), Use(7, 1, Const(1)))),
+            Node(8, "xor", (Use(7), Use(7, 1, Const(1)))),
+            Node(9, "stop", (Use(8),)),
+        )
+        streams = (StreamPort("i", False, 4, WORD), StreamPort("o", True, 4, WORD))
+        dfg = DFG("table", nodes, (), streams, (Memory("t", size, initial=words),), (), ())
+        check_dfg(dfg)
+        shorter = shorten(dfg, ANY_NUMBER)
+        assert slow_cycles(shorter, 1)[0] < slow_cycles(dfg, 1)[0] == 4
+        assert not any(node.op == "load" for node in shorter.nodes)
+        received = {0: [3, 1 << 31, 77, 5, 0xFFFFFFFF]}
+        assert run_dfg(dfg, [], received).outputs == run_dfg(shorter, [], received).outputs
