@@ -213,7 +213,8 @@ class Symbolic:
                 self.effect("result", value, leaves, index=index, variable=capture.what.name)
                 self.live_outs.append(capture.what)
         self.values[self.alive] = goes_on
-        final = {variable: self.values[variable] for variable in self.changing if variable in self.values}
+        # in the order in which they got values: that of a set would be another one in each run
+        final = {variable: value for variable, value in self.values.items() if variable in self.changing}
         self.recurrences = Recurrences(self.graph, self.initial, final)
         invariants = self.recurrences.invariants()
         if invariants or not enabled(self.kernel, "congruence"):
