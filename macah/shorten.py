@@ -12,6 +12,7 @@ For smaller and smaller intervals, values on cycles that take too long get furth
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from backend.cycles import Delay, components, dependences, on_cycles, tightest_of
 from backend.dfg import DFG, is_ordered
@@ -61,14 +62,20 @@ PATIENCE_ALONE = 60
 
 STEPS = 24
 
+REMEMBERED = 64
+"""What became of so many graphs is known, as choices for a kernel often come to the same graph."""
+
 
 def shorten(dfg: DFG, capacity: Capacity) -> DFG:
     """The same graph, with shorter recurrences where these bind.
 
     Several iterations are looked ahead only where nothing else helps as much: that takes more operations.
     """
-    if len(dfg.nodes) > MOST_NODES:
-        return dfg
+    return dfg if len(dfg.nodes) > MOST_NODES else _shortest(dfg, capacity)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _shortest(dfg: DFG, capacity: Capacity) -> DFG:
     manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
     found = [_repeated(dfg, capacity, broad) for broad in manners]
     best = min(found, key=lambda shorter: (_bound(shorter, capacity), len(shorter.nodes)))
