@@ -46,7 +46,12 @@ def fold(expr: Expr, predicate: Holds = is_predicate) -> Expr:
     """The same value, said more simply where that is possible; looks two levels deep."""
     match expr:
         case Apply(op, args, bits):
-            return fold_apply(op, args, bits, predicate)
+            found = simpler(op, args, bits, predicate)
+            if found is not None:
+                return found
+            # The same object where it stays as it is: what is known of it need not be found again.
+            ordered = _constant_last(op, args)
+            return expr if ordered is args else Apply(op, ordered, bits)
         case Load(array, index) if array.initial and all(isinstance(i, Const) for i in index):
             return _entry(array, [i.value for i in index if isinstance(i, Const)])
         case _:

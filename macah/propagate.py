@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import is_
 
 from macah import ir
-from macah.fold import Holds, fold, is_predicate
-from macah.ir import Assign, Body, Const, Expr, Label, Read, Stmt, Variable
-from macah.walk import GUARDED, is_constant, map_expr, map_operands, targets, written
+from macah.fold import Holds, fold, fold_apply, is_predicate
+from macah.ir import Apply, Assign, Body, Const, Expr, Label, Load, Read, Stmt, Variable
+from macah.walk import GUARDED, is_constant, map_operands, targets, written
 
 # What variables certainly are at a point: constants, or other variables; None where control never comes.
 Known = dict[Variable, Expr] | None
@@ -82,18 +83,8 @@ class Propagator:
 
     def folded(self, expr: Expr) -> Expr:
         """The expression with what is known put in."""
-        known = self.known or {}
-        if isinstance(expr, Const):
-            return expr
-        if isinstance(expr, Read):
-            return known.get(expr.variable, expr)
-
-        def leaf(inner: Expr) -> Expr:
-            if isinstance(inner, Read):
-                return known.get(inner.variable, inner)
-            return fold(inner, self.holds)
-
-        return map_expr(expr, leaf)
+        known = self._facts if self._reached else {}
+        return _put_in(expr, known, self.holds, {})
 
     def forget(self, variables: Iterable[Variable]) -> None:
         """These variables get new values."""
@@ -221,3 +212,24 @@ class Propagator:
     def unroll(self, stmt: ir.UnrolledFor, out: list[Stmt]) -> None:
         """Rewrite a FOR loop; it is a pass of its own that can."""
         raise AssertionError(stmt)
+
+
+def _put_in(old: Expr, known: dict[Variable, Expr], holds: Holds, done: dict[int, Expr]) -> Expr:
+    """`map_expr` with folding written out: much of a large kernel's time is spent here."""
+    if isinstance(old, Read):
+        return known.get(old.variable, old)
+    if isinstance(old, Const):
+        return old
+    found = done.get(id(old))
+    if found is not None:
+        return found
+    if isinstance(old, Apply):
+        inner = tuple([_put_in(arg, known, holds, done) for arg in old.args])
+        same = all(map(is_, inner, old.args))
+        new = fold(old, holds) if same else fold_apply(old.op, inner, old.bits, holds)
+    else:
+        inner = tuple([_put_in(arg, known, holds, done) for arg in old.index])
+        same = all(map(is_, inner, old.index))
+        new = fold(old if same else Load(old.array, inner, old.site, old.settled), holds)
+    done[id(old)] = new
+    return new

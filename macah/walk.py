@@ -69,6 +69,15 @@ def loads_in(expr: Expr) -> tuple[Load, ...]:
 
 def _look(expr: Apply | Load) -> None:
     """Notes what variables and loads there are in an expression."""
+    if isinstance(expr, Apply):
+        for arg in expr.args:
+            if not isinstance(arg, LEAVES):
+                break
+        else:  # most are that simple
+            flat = tuple([arg.variable for arg in expr.args if isinstance(arg, Read)])
+            object.__setattr__(expr, "variables", flat)
+            object.__setattr__(expr, "loads", ())
+            return
     found, loads, seen = list[Variable](), list[Load](), set[int]()
     pending: list[Expr] = [expr]
     while pending:

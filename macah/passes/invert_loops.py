@@ -26,7 +26,7 @@ from macah import ir
 from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.optional import enabled
-from macah.walk import map_bodies, replace_reads, targets, written
+from macah.walk import map_bodies, targets, written
 
 _Known = dict[Variable, Const]
 
@@ -109,18 +109,19 @@ def _forget(known: _Known, variables: Iterable[Variable]) -> None:
 
 def _constant(expr: Expr, known: _Known) -> Const | None:
     """The value of an expression, if it follows from constants."""
-    return _value(replace_reads(expr, known))
-
-
-def _value(expr: Expr) -> Const | None:
     match expr:
-        case Const() as value:
-            return value
+        case Const():
+            return expr
+        case Read(variable):
+            return known.get(variable)
         case Apply(op, args, bits):
-            values = [_value(arg) for arg in args]
-            if any(value is None for value in values):
-                return None
+            values = list[int]()
+            for arg in args:
+                value = _constant(arg, known)
+                if value is None:
+                    return None
+                values.append(value.value)
             width = args[0].bits if op in COMPARISONS or op in CONVERSIONS else bits
-            return Const(evaluate(op, width, *[value.value for value in values if value is not None]), bits)
+            return Const(evaluate(op, width, *values), bits)
         case _:
             return None
