@@ -5,12 +5,15 @@ A move gives a node another unit and start; a node in the way takes the place th
 nodes move as a whole (groups.py). Costs are integers in hundredths of a cycle: the length of each edge's
 shortest way, a tenth of what it has to wait besides, a quarter of each value's life, a price for each value
 that leaves its tile (the fewer ways lead out the dearer), and one for each lacking cycle and shared slot.
+Where words leave tiles through one register alone, which the next result overwrites, the slots are shared
+with values that neighbours read later (see `hold`).
 
 Compiled by Cython, or run as it is: both give the same result.
 """
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 import cython
@@ -31,6 +34,12 @@ EACH = cython.declare(cython.int, 10)
 HOP = cython.declare(cython.int, 100)
 LEAVE = cython.declare(cython.int, 120)
 NEVER = cython.declare(cython.int, 1 << 19)
+# The price of a value that is again in the register through which words leave its tile, and of each tile
+# farther than a neighbour that it has to get to.
+AGAIN = cython.declare(cython.int, 100)
+FARTHER = cython.declare(cython.int, 150)
+# Later cycles than this count as one.
+LAST = cython.declare(cython.int, 62)
 
 
 @cython.cclass
@@ -48,6 +57,8 @@ class Annealer:
     stamp: cython.int
     late: cython.int
     leave: cython.int
+    overwritten: cython.bint
+    sign: cython.int
     code: cython.int[::1]
     latency: cython.int[::1]
     result: cython.int[::1]
@@ -72,8 +83,6 @@ class Annealer:
     gap: cython.int[::1]
     operand_basin: cython.int[::1]
     group: cython.int[::1]
-    members_at: cython.int[::1]
-    members: cython.int[::1]
     bank: cython.int[::1]
     home: cython.int[::1]
     tile: cython.int[::1]
@@ -87,8 +96,6 @@ class Annealer:
     seen: cython.int[::1]
     net_seen: cython.int[::1]
     order_seen: cython.int[::1]
-    old_unit: cython.int[::1]
-    old_start: cython.int[::1]
 
     def __init__(
         self,
@@ -99,44 +106,36 @@ class Annealer:
         start: Sequence[int],
         home: Sequence[int],
     ) -> None:
-        from array import array
-
         t = problem.terrain
-        self.interval, self.units, self.resources = interval, t.units, t.resources
-        self.ports = t.ports
+        self.interval, self.units, self.resources, self.ports = interval, t.units, t.resources, t.ports
         self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
         self.seed = (seed * 0x9E3779B97F4A7C15 + 0x1234567) & 0xFFFFFFFFFFFFFFFF
-        self.stamp = 0
         self.late, self.leave = LATE, LEAVE * t.tiles // t.ways_out if t.ways_out else 0
+        self.overwritten, self.stamp, self.sign = t.overwritten, 0, 1
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.position, self.output = problem.position, problem.output
         self.in_at, self.ins = problem.in_at, problem.ins
         self.out_at, self.outs = problem.out_at, problem.outs
-        self.before, self.after = problem.before, problem.after
-        self.order_distance, self.delay = problem.order_distance, problem.delay
-        self.orders_at, self.orders = problem.orders_at, problem.orders
+        self.before, self.after, self.order_distance = problem.before, problem.after, problem.order_distance
+        self.delay, self.orders_at, self.orders = problem.delay, problem.orders_at, problem.orders
         self.kind, self.near_at, self.near = problem.kind, problem.near_at, problem.near
         self.gap, self.tile = t.gap, t.tile
         self.operand_basin = array("i", [t.basin[o] if o >= 0 else -1 for o in t.unit_operands])
-        self.group, self.members_at, self.members = problem.group, problem.members_at, problem.members
-        self.bank = problem.bank
-        self.home = array("i", home)
-        self.unit = array("i", unit)
-        self.start = array("i", start)
+        self.group, self.bank = problem.group, problem.bank
+        self.unit, self.start, self.home = array("i", unit), array("i", start), array("i", home)
         slots = t.units * interval
         self.head = array("i", [-1]) * slots
-        self.following = array("i", [-1]) * (problem.nodes + 1)
-        self.leading = array("i", [-1]) * (problem.nodes + 1)
+        self.following, self.leading = (array("i", [-1]) * (problem.nodes + 1) for _ in range(2))
         self.count = array("i", [0]) * slots
         self.results = array("i", [0]) * (t.resources * interval)
-        self.seen = array("i", [0]) * (len(problem.source) + 1)
-        self.net_seen = array("i", [0]) * (problem.nodes + 1)
-        self.order_seen = array("i", [0]) * (len(problem.before) + 1)
-        self.old_unit = array("i", unit)
-        self.old_start = array("i", start)
+        sizes = len(problem.source), problem.nodes, len(problem.before)
+        self.seen, self.net_seen, self.order_seen = (array("i", [0]) * (size + 1) for size in sizes)
         for n in range(self.nodes):
             self.insert(n)
+        if self.overwritten:
+            for n in range(self.nodes):
+                self.hold(n)
 
     @cython.ccall
     def random(self, below: cython.int) -> cython.int:
@@ -155,7 +154,7 @@ class Annealer:
         r: cython.int = cycle % self.interval
         return r + self.interval if r < 0 else r
 
-    @cython.cfunc
+    @cython.ccall
     def insert(self, n: cython.int) -> cython.int:
         """Put a node at its place; the price of the conflicts that this adds."""
         u: cython.int = self.unit[n]
@@ -176,7 +175,7 @@ class Annealer:
             self.results[k] += 1
         return price
 
-    @cython.cfunc
+    @cython.ccall
     def remove(self, n: cython.int) -> cython.int:
         """Take a node away; the price of the conflicts that this ends."""
         u: cython.int = self.unit[n]
@@ -209,8 +208,7 @@ class Annealer:
         basin: cython.int = self.operand_basin[self.ports * self.unit[c] + self.position[e]]
         r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
         there: cython.int = NEVER if basin < 0 or r < 0 else self.gap[basin * self.resources + r]
-        if there > NEVER:
-            there = NEVER
+        there = min(there, NEVER)
         return self.start[p] + self.latency[k * self.units + u] - 1 + there - self.distance[e] * self.interval
 
     @cython.cfunc
@@ -246,9 +244,48 @@ class Annealer:
             if self.tile[self.unit[self.target[e]]] != here:
                 price = self.leave
         longest -= self.start[p]
+        if self.overwritten:
+            price += self.hold(p)
         return price + WAIT * longest if longest > 0 else price
 
     @cython.cfunc
+    @cython.locals(i=cython.int, e=cython.int, span=cython.int, gap=cython.int, r=cython.int, k=cython.int)
+    def hold(self, p: cython.int) -> cython.int:
+        """Claim (if `sign` is 1) or free the slots in which a value is again in its tile's output; the price.
+
+        A neighbour reads it there in the cycle in which it is made; if later, it has to be kept there, or put
+        there again in that cycle. Its own tile keeps it in registers of its own, which are many. Where in
+        between a value is that goes farther is left open, but has a price.
+        """
+        u: cython.int = self.unit[p]
+        here: cython.int = self.tile[u]
+        done: cython.int = self.start[p] + self.latency[self.code[p] * self.units + u] - 1
+        spans: cython.ulonglong = 0
+        one: cython.ulonglong = 0
+        price: cython.int = 0
+        for i in range(self.out_at[p], self.out_at[p + 1]):
+            e = self.outs[i]
+            if self.tile[self.unit[self.target[e]]] == here:
+                continue
+            span = self.start[self.target[e]] + self.distance[e] * self.interval - done
+            gap = self.ready(e) + self.distance[e] * self.interval - done
+            if span < gap or span == 0:
+                continue
+            if gap > 0:
+                price += FARTHER * (gap + (span > gap))
+                continue
+            one = cython.cast(cython.ulonglong, 1) << min(span, LAST)
+            if spans & one:
+                continue
+            spans |= one
+            r = self.result[(2 * self.code[p] + self.output[e]) * self.units + u]
+            k = r * self.interval + self.slot(done + span)
+            self.results[k] += min(self.sign, 0)
+            price += AGAIN + SHARED * self.results[k]
+            self.results[k] += max(self.sign, 0)
+        return price
+
+    @cython.ccall
     @cython.locals(i=cython.int, e=cython.int)
     def node_cost(self, n: cython.int) -> cython.longlong:
         """The cost of the edges and orders at a node that this stamp has not counted."""
@@ -268,6 +305,15 @@ class Annealer:
             if self.order_seen[e] != self.stamp:
                 self.order_seen[e] = self.stamp
                 cost += self.order_cost(e)
+        return cost
+
+    @cython.cfunc
+    def count_nodes(self, n: cython.int, w: cython.int, sign: cython.int) -> cython.longlong:
+        """The cost of two nodes (w -1: one), whose values claim slots (sign 1) or free them (-1)."""
+        self.begin(sign)
+        cost: cython.longlong = self.node_cost(n)
+        if w >= 0:
+            cost += self.node_cost(w)
         return cost
 
     @cython.cfunc
@@ -341,12 +387,10 @@ class Annealer:
                 continue
             if self.after[e] == n:
                 t = self.start[self.before[e]] + self.delay[e] - self.order_distance[e] * self.interval
-                if t > low:
-                    low = t
+                low = max(low, t)
             else:
                 t = self.start[self.after[e]] - self.delay[e] + self.order_distance[e] * self.interval
-                if t < high:
-                    high = t
+                high = min(high, t)
         if low == -NEVER and high == NEVER:
             return self.start[n] + self.random(self.interval)
         if low == -NEVER:
@@ -356,9 +400,7 @@ class Annealer:
         if low > high:
             width = low - high
             return high - 1 + self.random((width if width < 64 else 64) + 3)
-        width = high - low + 1
-        if width > self.interval + 4:
-            width = self.interval + 4
+        width = min(high - low + 1, self.interval + 4)
         return low + self.random(width) if self.random(2) == 0 else high - self.random(width)
 
     @cython.ccall
@@ -384,15 +426,13 @@ class Annealer:
         if u == old_unit and s == old_start:
             return False
         w: cython.int = self.head[u * self.interval + self.slot(s)]
-        if w == n:
+        if w == n or w < 0 or not self.fits(w, old_unit):
             w = -1
-        swap: cython.bint = w >= 0 and self.fits(w, old_unit)
+        swap: cython.bint = w >= 0
         other_start: cython.int = 0
-        self.stamp += 1
-        change: cython.longlong = -self.node_cost(n)
+        change: cython.longlong = -self.count_nodes(n, w, -1)
         if swap:
             other_start = self.start[w]
-            change -= self.node_cost(w)
             change -= self.remove(w)
         change -= self.remove(n)
         self.unit[n] = u
@@ -406,12 +446,11 @@ class Annealer:
             self.start[w] = other_start + shift
             change += self.insert(w)
         change += self.insert(n)
-        self.stamp += 1
-        change += self.node_cost(n)
-        if swap:
-            change += self.node_cost(w)
+        change += self.count_nodes(n, w, 1)
         if self.accept(change, temperature):
             return True
+        if self.overwritten:
+            self.count_nodes(n, w, -1)
         self.remove(n)
         if swap:
             self.remove(w)
@@ -422,49 +461,15 @@ class Annealer:
         if swap:
             self.insert(w)
         self.insert(n)
+        if self.overwritten:
+            self.count_nodes(n, w, 1)
         return False
 
     @cython.ccall
-    def cost_of_group(self, g: cython.int) -> cython.longlong:
-        """The edges of a group's nodes, remembering where the nodes are."""
-        cost: cython.longlong = 0
-        i: cython.int
-        for i in range(self.members_at[g], self.members_at[g + 1]):
-            cost += self.node_cost(self.members[i])
-        return cost
-
-    @cython.ccall
-    @cython.locals(i=cython.int, n=cython.int)
-    def take_group(self, g: cython.int) -> cython.longlong:
-        """Take a group's nodes away, remembering where they were; the conflicts that this ends."""
-        price: cython.longlong = 0
-        for i in range(self.members_at[g], self.members_at[g + 1]):
-            n = self.members[i]
-            self.old_unit[n] = self.unit[n]
-            self.old_start[n] = self.start[n]
-            price += self.remove(n)
-        return price
-
-    @cython.ccall
-    def drop_group(self, g: cython.int) -> cython.void:
-        """Take a group's nodes away that are about to go back."""
-        i: cython.int
-        for i in range(self.members_at[g], self.members_at[g + 1]):
-            self.remove(self.members[i])
-
-    @cython.ccall
-    def begin(self) -> cython.void:
-        """Count every edge, order and value again."""
+    def begin(self, sign: cython.int) -> cython.void:
+        """Count every edge, order and value again; values claim slots (sign 1) or free them (-1)."""
         self.stamp += 1
-
-    @cython.ccall
-    def put_group(self, g: cython.int) -> cython.longlong:
-        """Put a group's nodes at their places; the conflicts that this adds."""
-        price: cython.longlong = 0
-        i: cython.int
-        for i in range(self.members_at[g], self.members_at[g + 1]):
-            price += self.insert(self.members[i])
-        return price
+        self.sign = sign
 
     @cython.locals(_=cython.longlong, reach=cython.int)
     def cool(
@@ -487,8 +492,8 @@ class Annealer:
                 self.move_node(self.random(self.nodes), reach, temperature)
 
     def board(self) -> tuple[object, ...]:
-        """The arrays of where things are and were, and of what stands where, for moves of groups."""
-        return self.unit, self.start, self.home, self.old_unit, self.old_start, self.count
+        """The arrays of where things are, and of how much stands where, for moves of groups."""
+        return self.unit, self.start, self.home, self.count
 
     def places(self) -> tuple[list[int], list[int], list[int]]:
         """Units, starts and homes as found."""

@@ -25,6 +25,7 @@ class Groups:
     units: cython.int
     groups: cython.int
     streams: cython.int
+    overwritten: cython.bint
     code: cython.int[::1]
     latency: cython.int[::1]
     group: cython.int[::1]
@@ -47,10 +48,12 @@ class Groups:
         self.annealer = annealer
         self.interval, self.units = interval, problem.terrain.units
         self.groups, self.streams = problem.groups, problem.streams
+        self.overwritten = problem.terrain.overwritten
         self.code, self.latency, self.bank = problem.code, problem.latency, problem.bank
         self.group, self.members_at, self.members = problem.group, problem.members_at, problem.members
         self.homes_at, self.homes, self.words = problem.homes_at, problem.homes_flat, problem.words
-        self.unit, self.start, self.home, self.old_unit, self.old_start, self.count = annealer.board()
+        self.unit, self.start, self.home, self.count = annealer.board()
+        self.old_unit, self.old_start = array("i", self.unit), array("i", self.start)
         self.free_words = array("i", problem.room)
         self.stream_at = array("i", [-1]) * self.units
         for g in range(self.groups):
@@ -104,6 +107,43 @@ class Groups:
             self.unit[n] = u
 
     @cython.cfunc
+    @cython.locals(i=cython.int)
+    def cost(self, g: cython.int) -> cython.longlong:
+        """The cost of what of a group's nodes has not been counted since the annealer began to count."""
+        cost: cython.longlong = 0
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            cost += self.annealer.node_cost(self.members[i])
+        return cost
+
+    @cython.cfunc
+    @cython.locals(i=cython.int, n=cython.int)
+    def take(self, g: cython.int) -> cython.longlong:
+        """Take a group's nodes away, remembering where they were; the conflicts that this ends."""
+        price: cython.longlong = 0
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            n = self.members[i]
+            self.old_unit[n] = self.unit[n]
+            self.old_start[n] = self.start[n]
+            price += self.annealer.remove(n)
+        return price
+
+    @cython.cfunc
+    @cython.locals(i=cython.int)
+    def drop(self, g: cython.int) -> cython.void:
+        """Take a group's nodes away that are about to go back."""
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            self.annealer.remove(self.members[i])
+
+    @cython.cfunc
+    @cython.locals(i=cython.int)
+    def put(self, g: cython.int) -> cython.longlong:
+        """Put a group's nodes at their places; the conflicts that this adds."""
+        price: cython.longlong = 0
+        for i in range(self.members_at[g], self.members_at[g + 1]):
+            price += self.annealer.insert(self.members[i])
+        return price
+
+    @cython.cfunc
     @cython.locals(i=cython.int, n=cython.int)
     def restore_group(self, g: cython.int, home: cython.int) -> cython.void:
         """Undo a move of a group whose nodes are away."""
@@ -147,21 +187,21 @@ class Groups:
             i = self.words[other] if other >= 0 else 0
             if self.free_words[new] + i < self.words[g] or self.free_words[old] + self.words[g] < i:
                 return False
-        annealer.begin()
-        change: cython.longlong = -annealer.cost_of_group(g)
+        annealer.begin(-1)
+        change: cython.longlong = -self.cost(g)
         if other >= 0:
-            change -= annealer.cost_of_group(other)
-        change -= annealer.take_group(g)
+            change -= self.cost(other)
+        change -= self.take(g)
         if other >= 0:
-            change -= annealer.take_group(other)
+            change -= self.take(other)
             self.rehome(other, old)
-            change += annealer.put_group(other)
+            change += self.put(other)
         self.rehome(g, new)
-        change += annealer.put_group(g)
-        annealer.begin()
-        change += annealer.cost_of_group(g)
+        change += self.put(g)
+        annealer.begin(1)
+        change += self.cost(g)
         if other >= 0:
-            change += annealer.cost_of_group(other)
+            change += self.cost(other)
         if annealer.accept(change, temperature):
             if g < self.streams:
                 self.stream_at[old] = other
@@ -171,11 +211,22 @@ class Groups:
                 self.free_words[old] += self.words[g] - i
                 self.free_words[new] += i - self.words[g]
             return True
-        annealer.drop_group(g)
+        self.count_again(g, other, -1)
+        self.drop(g)
         if other >= 0:
-            annealer.drop_group(other)
+            self.drop(other)
             self.restore_group(other, new)
-            annealer.put_group(other)
+            self.put(other)
         self.restore_group(g, old)
-        annealer.put_group(g)
+        self.put(g)
+        self.count_again(g, other, 1)
         return False
+
+    @cython.cfunc
+    def count_again(self, g: cython.int, other: cython.int, sign: cython.int) -> cython.void:
+        """Free (-1) or claim (1) the slots that values of two groups keep in tiles' outputs."""
+        if self.overwritten:
+            self.annealer.begin(sign)
+            self.cost(g)
+            if other >= 0:
+                self.cost(other)

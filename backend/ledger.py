@@ -6,6 +6,7 @@ Compiled by Cython, or run as it is: both give the same result.
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 import cython
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # The first price of an edge without route, as in flat.py.
 BROKEN = cython.declare(cython.double, 30.0)
+# What a cycle in a register costs besides that others do not have, if all words leave the tile through it.
+OUTLET = cython.declare(cython.double, 0.7)
 
 
 @cython.cclass
@@ -40,7 +43,7 @@ class Ledger:
     order_delay: cython.int[::1]
     orders_at: cython.int[::1]
     orders: cython.int[::1]
-    delay: cython.int[::1]
+    own: cython.double[::1]
     unit: cython.int[::1]
     start: cython.int[::1]
     used: cython.int[::1]
@@ -68,7 +71,8 @@ class Ledger:
         self.before, self.after = problem.before, problem.after
         self.order_distance, self.order_delay = problem.order_distance, problem.delay
         self.orders_at, self.orders = problem.orders_at, problem.orders
-        self.delay = t.delay
+        own = [0.2 + 0.8 * t.delay[k] + OUTLET * t.outlet[k] for k in range(t.resources)]
+        self.own = array("d", own)
         self.unit, self.start = board.unit, board.start
         self.used, self.toll, self.history = board.used, board.toll, board.history
         self.busy, self.weary, self.present = board.busy, board.weary, board.present
@@ -115,7 +119,7 @@ class Ledger:
         for r in range(self.resources):
             rivals = self.rivals(r)
             for k in range(r * self.interval, (r + 1) * self.interval):
-                self.toll[k] = 0.2 + 0.8 * self.delay[r] + self.history[k]
+                self.toll[k] = self.own[r] + self.history[k]
                 self.toll[k] += self.present[0] * (self.used[k] + rivals)
 
     @cython.locals(k=cython.int, s=cython.int)

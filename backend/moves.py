@@ -16,13 +16,16 @@ Both hold for all schedules.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
 from arch.fabric import Fabric, Kind
 
 from .cycles import Delay
-from .flat import Problem
+
+if TYPE_CHECKING:
+    from .flat import Problem
 
 
 def refuted_at_one(problem: Problem, arcs: list[Delay]) -> str | None:

@@ -118,7 +118,7 @@ def route(
         and sum(demand(problem, interval, start)) > FULL * interval * problem.terrain.registers
     )
     relocation = Relocation(problem, board, flood, seed)
-    narrow = 0 < problem.terrain.ways_out <= problem.terrain.tiles
+    narrow = problem.terrain.overwritten or 0 < problem.terrain.ways_out <= problem.terrain.tiles
     best = Best(ledger, interval, len(problem.source))
     negotiation = Negotiation(flow, flood, ledger, relocation, PRESSED if scarce else ROOMY, narrow, best)
     conflicts = negotiation.run(len(problem.source), effort, pulse)

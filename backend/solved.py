@@ -60,7 +60,7 @@ WIDEST = 40_000
 """That is asked only of graphs of up to so many operations times registers times cycles of slack: beyond,
 clauses take longer to write than all other questions together."""
 
-FAR, FARTHER = 1.18, 500
+FAR, FARTHER = 1.7, 500
 """Where annealing leaves more conflicts than FAR times the operations, there are FARTHER of the solver's."""
 
 

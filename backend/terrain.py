@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from arch.fabric import RESULT_FAR, Fabric, Kind
 
+from .moves import only_outputs
 from .reach import between, far_from, far_to, least_to, nearest
 
 NEAR = 64
@@ -53,6 +54,9 @@ class Terrain:
         self.tile = ints(unit.tile for unit in fabric.units)
         self.tiles = len(fabric.tiles)
         self.ways_out = _ways_out(fabric)
+        outputs = only_outputs(fabric)[0]
+        self.outlet = ints(r.id in outputs for r in resources)
+        self.overwritten = bool(outputs)
         self.settings_at, self.settings = rows(fabric.settings)
         self.operand = ints(r.kind is Kind.OPERAND for r in resources)
         self.sinks_at, self.sinks = rows(fabric.sinks)
