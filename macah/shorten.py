@@ -11,11 +11,11 @@ For smaller and smaller intervals, values on cycles that take too long get furth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 from backend.cycles import Delay, components, dependences, on_cycles, tightest_of
-from backend.dfg import DFG, is_ordered
+from backend.dfg import DFG, Use, is_ordered
 from macah.balance import latency
 from macah.capacity import Capacity
 from macah.graph import Value
@@ -24,6 +24,7 @@ from macah.shorten_convert import from_dfg, order_arcs, to_dfg
 from macah.shorten_hold import hold
 from macah.shorten_rules import RULES_FOR, Pair, Rule
 from macah.shorten_time import Times
+from macah.shorten_wrap import unmasked
 
 MOST_NODES = 4000
 """Larger graphs are left as they are."""
@@ -76,6 +77,8 @@ def shorten(dfg: DFG, capacity: Capacity) -> DFG:
 
 @lru_cache(maxsize=REMEMBERED)
 def _shortest(dfg: DFG, capacity: Capacity) -> DFG:
+    if (best := _without_masks(dfg, capacity)) is not dfg:
+        return best
     manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
     found = [_repeated(dfg, capacity, broad) for broad in manners]
     best = min(found, key=lambda shorter: (_bound(shorter, capacity), len(shorter.nodes)))
@@ -84,6 +87,19 @@ def _shortest(dfg: DFG, capacity: Capacity) -> DFG:
         if ahead is not dfg and _bound(ahead := _repeated(ahead, capacity, True), capacity) < bound:
             return ahead
     return best
+
+
+def _without_masks(dfg: DFG, capacity: Capacity) -> DFG:
+    """The graph with what wraps around outside its recurrences only, if these need no other ways then."""
+    floor = capacity.least_interval(dfg)
+    slowest, members = slow_cycles(dfg, floor)
+    if slowest > floor and unmasked(dfg, members)[1]:
+        search = _Search(dfg, members, True)
+        if search.feasible(floor, False):
+            found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
+            if is_ordered(found) and _bound(found, capacity) <= floor:
+                return found
+    return dfg
 
 
 def _repeated(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
@@ -159,9 +175,12 @@ def _after_cycles(dfg: DFG) -> list[int]:
 class _Search:
     """`broad`: all values whose times grow get further ways, not at first only those on cycles."""
 
-    def __init__(self, dfg: DFG, members: Iterable[int], broad: bool) -> None:
+    def __init__(self, dfg: DFG, members: Sequence[int], broad: bool) -> None:
         self.broad = broad
+        dfg, equal = unmasked(dfg, members)
         self.choices, self.drafts = from_dfg(dfg)
+        for node, copy in equal.items():
+            self.choices.equal(self.drafts[node], Use(self.drafts[copy]))
         self.times = Times(self.choices, order_arcs(dfg, self.drafts))
         self.choices.delay_all()
         hold(dfg, self.choices, self.drafts)

@@ -46,7 +46,17 @@ def interval(body: str, tmp_path: Path) -> int:
         ),
         ("int m = 0; for (int i = 0; i < n; i++) { int y; y <? in; m = y & 6 ? 0 : m + 1; out <! m; }", 1),
         # an index of a ring is never negative: a mask, and no division of signed words
-        ("int p = 0; for (int i = 0; i < n; i++) { int y; y <? in; out <! y ^ p; p = (p + 1) % 8; }", 2),
+        ("int p = 0; for (int i = 0; i < n; i++) { int y; y <? in; out <! y ^ p; p = (p + 1) % 8; }", 1),
+        # nor is what wraps around masked where it is carried
+        (
+            "unsigned q = 3; for (int i = 0; i < n; i++) { int y; y <? in; out <! q; q = (q * 5 + y) & 31; }",
+            2,
+        ),
+        (
+            "unsigned char c = 9;"
+            " for (int i = 0; i < n; i++) { int y; y <? in; if (y & 4) c -= y; out <! c; }",
+            1,
+        ),
         # a sign kept as a number, a code made bit by bit, and a small table of what it changes
         (
             "const int by[4] = {-1, 1, 2, 5}; int at = 9, guess = 0; for (int i = 0; i < n; i++) {"
