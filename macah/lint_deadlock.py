@@ -40,7 +40,9 @@ def deadlocks(
             continue
         way = _way(send, receive, steps)
         # Of several sends the first leave while the receive waits. That helps unless all are waited for.
-        if way and (not send.repeats_before(receive) or any(a.repeats_before(b) for a, b in way)):
+        if way and (
+            not send.repeats_before(receive) or any(_takes_several(step, threads.events) for step in way)
+        ):
             found.add(key)
             yield kernel, _warning(kernel.name, send, receive, way, bubbles)
 
@@ -95,6 +97,16 @@ def _primed(send: Event, sends: list[Event]) -> bool:
     """Whether a loop before has sent several elements to the same stream: so many are under way at once."""
     earlier = (e for e in sends if e.site is send.site and e.position < send.position)
     return any(e.repeats_before(send) for e in earlier)
+
+
+def _takes_several(step: Step, events: list[Event]) -> bool:
+    """Whether a thread receives more than once before it sends, in a loop or one after the other."""
+    receive, send = step
+    alike = (e for e in events if (e.thread, e.kind, e.site) == (receive.thread, "receive", receive.site))
+    others = (e for e in alike if e is not receive and e.loops == receive.loops)
+    return receive.repeats_before(send) or any(
+        other.position < send.position or receive.position > send.position for other in others
+    )
 
 
 def _way(send: Event, receive: Event, steps: dict[Site, list[Step]]) -> list[Step] | None:

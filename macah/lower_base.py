@@ -62,8 +62,8 @@ class Frame:
 
 
 @lru_cache(maxsize=1)
-def _closes_streams(unit: Any) -> bool:
-    return any(isinstance(n, c_ast.ID) and n.name == "pstream_close" for n in walk(unit))
+def _names(unit: Any) -> frozenset[str]:
+    return frozenset(n.name for n in walk(unit) if isinstance(n, c_ast.ID))
 
 
 class Base(ABC):
@@ -98,7 +98,8 @@ class Base(ABC):
         # How many FOR loops are around what is lowered.
         self.unrolling = 0
         # Whether a receive can find its stream closed.
-        self.streams_end = _closes_streams(program.unit)
+        self.streams_end = "pstream_close" in _names(program.unit)
+        self.asks_for_ends = "pstream_ended" in _names(program.unit)
 
     @abstractmethod
     def value(self, node: Any, wanted: bool = True) -> Value:

@@ -94,7 +94,7 @@ class Streams(Expressions, Elements):
             if self.streams_end:
                 self._preload(indirect, where)
             else:
-                self._renew(indirect, where)
+                self._renew(parts, where)
             self.emit(ir.Receive(stream, index, words, where=where))
             for part in indirect:
                 self.store(part.target, ir.Read(part.word), part.element, where)
@@ -168,11 +168,12 @@ class Streams(Expressions, Elements):
 
         But of an element that becomes a variable it is what that holds.
         """
-        for part in parts if not self.unrolling else ():
+        for part in parts:
             indices = [step for step in part.target.steps if isinstance(step, ir.Expr)]
-            if all(isinstance(index, ir.Const) for index in indices):
-                continue
-            self.emit(ir.Assign(part.word, ir.unspecified(part.word.bits), where))
+            varies = not self.unrolling and not all(isinstance(index, ir.Const) for index in indices)
+            alone = part.direct and not indices and not self.asks_for_ends
+            if varies or alone:
+                self.emit(ir.Assign(part.word, ir.unspecified(part.word.bits), where))
 
     def _store_if(self, flag: ir.Variable | None, parts: list[_Part], where: Place) -> None:
         with self.collected() as stores:

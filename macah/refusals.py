@@ -22,6 +22,7 @@ from macah.passes.unroll_loops import LoopTrips, loop_trips
 from macah.refusal import Refusal, Touch
 from macah.spread import GAIN, MOST_STATEMENTS
 from macah.walk import statements
+from macah.whole import without
 from macah.why_text import element_text, source_name
 
 
@@ -49,7 +50,8 @@ def _unrolling(kernel: ir.Kernel, automatic: bool) -> Iterator[Refusal]:
         return
     plain, asked = unroll_for(inline_calls(kernel)), dict(kernel.unroll)
     large = sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS
-    for loop in _innermost(loop_trips(plain)):
+    left = without(loop_trips(plain), {place for place, copies in asked.items() if copies == 0})
+    for loop in _innermost(left):
         if loop.where is None or loop.where in asked:
             continue
         if not automatic:

@@ -7,12 +7,14 @@ as far as trips are known, times the interval that the bounds of `backend.bound`
 that half of the units are free for routing. Nothing is placed, so the choice is quick and always the same.
 Only innermost loops are tried that count up to a known bound and do nothing with streams: so a kernel's
 streams are used in the same order and in the same iterations as before, and nothing can wait for more.
+Short loops in others are unrolled completely (whole.py), and what is innermost then gets copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 from arch.fabric import Fabric
 from backend.mapping import DoesNotFit
@@ -26,6 +28,7 @@ from macah.passes.unroll_loops import LoopTrips, loop_trips
 from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.trials import Choice, Trials
 from macah.walk import statements
+from macah.whole import SIZES, short_loops, size, without
 
 FACTORS = (2, 4, 8, 16, 32)
 GAIN = 0.8
@@ -59,18 +62,58 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None
         return None
     loops = loop_trips(plain)
     trials = Trials(loops, fabric)
-    free = _innermost(loops) if automatic and enabled(kernel, "unroll_loops") else []
-    best = _copied(kernel, free, trials, odd=False)
-    if 1 < best.interval <= trials.busiest(best.dfg):
-        other = _copied(kernel, free, trials, odd=True)
-        best = other if other.cycles < best.cycles else best
+    best = trials.choice(kernel)
+    if automatic and enabled(kernel, "unroll_loops"):
+        best = _unrolled(best, trials)
+    else:
+        best = _with_copies(best, [], trials)
     best = _tested(best, candidates(plain.body), trials)
     return _delayed(_paced(best, trials), trials)
 
 
-def _copied(kernel: ir.Kernel, free: list[LoopTrips], trials: Trials, odd: bool) -> Choice:
-    """The choice with copies of the bodies of `free` loops where that is better; `odd`: as `Room` says."""
-    best = trials.choice(kernel, odd)
+def _unrolled(plain: Choice, trials: Trials) -> Choice:
+    """The choice with short loops unrolled completely, and with copies of others, where that is better."""
+    whole = _whole(plain, trials)
+    if whole is None:
+        return _with_copies(plain, _innermost(trials.loops), trials)
+    left = without(trials.loops, {place for place, _ in whole.kernel.unroll})
+    best = _with_copies(whole, _innermost(left), trials)
+    other = _with_copies(plain, _innermost(trials.loops), trials, best.cycles / GAIN)
+    return best if best.cycles <= GAIN * other.cycles else other
+
+
+def _whole(plain: Choice, trials: Trials) -> Choice | None:
+    """What short loops in others come to when they are unrolled completely, if that is better."""
+    tried: set[tuple[Place, ...]] = {()}
+    for most in SIZES:
+        places = short_loops(trials.loops, dict(plain.kernel.unroll), most)
+        if places in tried or size(trials.loops, places) > MOST_STATEMENTS:
+            continue
+        tried.add(places)
+        unroll = (*plain.kernel.unroll, *((place, 0) for place in places))
+        try:
+            made = trials.choice(replace(plain.kernel, unroll=unroll, room=None))
+        except (MacahError, DoesNotFit):
+            continue  # a counter is not known after all, or the fabric is too small
+        if made.cycles <= GAIN * plain.cycles and len(made.dfg.nodes) <= MOST_NODES:
+            return made
+    return None
+
+
+def _with_copies(base: Choice, free: list[LoopTrips], trials: Trials, most: float = inf) -> Choice:
+    """The choice with copies of bodies of `free` loops where that is better, and comes to `most` cycles."""
+    best = _copied(base, free, trials, most, odd=False)
+    if 1 < best.interval <= trials.busiest(best.dfg):
+        other = _copied(
+            trials.choice(replace(base.kernel, room=None), odd=True), free, trials, most, odd=True
+        )
+        best = other if other.cycles < best.cycles else best
+    return best
+
+
+def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, odd: bool) -> Choice:
+    """The same; `odd`: as `Room` says."""
+    kernel = replace(best.kernel, room=None)
     fixed = dict(kernel.unroll)
     for loop in free:
         if loop.where is None or loop.where in fixed or loop.trips is None or loop.has_streams:
@@ -81,7 +124,8 @@ def _copied(kernel: ir.Kernel, free: list[LoopTrips], trials: Trials, odd: bool)
             if factor > loop.trips or len(base.dfg.nodes) > MOST_NODES:
                 break
             copied = replace(kernel, unroll=(*base.kernel.unroll, (loop.where, factor)))
-            if trials.iterations(copied) * _expected(known, factor, trials) > GAIN * best.cycles:
+            hoped = trials.iterations(copied) * _expected(known, factor, trials)
+            if hoped > min(GAIN * best.cycles, most):
                 continue
             tried = trials.choice(copied, odd)
             known.append((factor, tried))

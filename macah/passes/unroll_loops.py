@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from arch.ops import word
 from backend.dfg import Place
@@ -56,6 +57,8 @@ class LoopTrips:
     where: Place | None
     trips: int | None
     has_streams: bool
+    sends_once: bool  # each time, at most, and then it is over
+    size: int  # statements
     loops: tuple[LoopTrips, ...]
 
 
@@ -171,12 +174,31 @@ class _Survey(_LoopUnroller):
         counter, around = self.counter(stmt, 1), self.loops
         self.loops = []
         inside()
-        streams = any(
-            isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in statements((stmt,))
-        )
+        within = list(statements((stmt,)))
+        streams = sum(isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in within)
+        once = streams == _last_sends(stmt)
         trips = None if counter is None else counter.trips
-        around.append(LoopTrips(stmt.where, trips, streams, tuple(self.loops)))
+        around.append(LoopTrips(stmt.where, trips, streams > 0, once, len(within), tuple(self.loops)))
         self.loops = around
+
+
+def _last_sends(stmt: Loop) -> int:
+    """How many sends there are in a loop, but in none that is in it, that leave it at once."""
+    inside = {block.label for block in statements((stmt,)) if isinstance(block, ir.Block)}
+
+    def count(body: Body) -> int:
+        found = 0
+        for now, after in pairwise((*body, None)):
+            match now, after:
+                case ir.Send(), ir.Leave(label) if label not in inside:
+                    found += 1
+                case ir.Block(_, within), _:
+                    found += count(within)
+                case ir.If(_, then, otherwise), _:
+                    found += count(then) + count(otherwise)
+        return found
+
+    return count(stmt.body)
 
 
 def _trips(loop: Loop, condition: Expr, variable: Variable, start: int, step: int, factor: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,48 @@ def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_tw
     assert choice is not None
     assert choice.kernel.unroll == ()
     assert len(set(made)) == len(made) <= 8
+
+
+SEARCH = """unsigned r[3]; for (int d = 0; d < 3; d++) r[d] = d;
+    for (int i = 0; i < n; i++) {{
+        x <? in;
+        for (int d = 1; d < 3; d++) r[d] = r[d] << 1 | r[d - 1] & a[x & 255];
+        for (int d = 0; d < 3; d++) {{ if (r[d] >> 7 & 1) {{ {} }} }}
+    }} out <! r[2];"""
+
+
+@pytest.mark.parametrize(
+    ("body", "factors", "within"),
+    [
+        # that only they index the array makes it scalars; who sends and leaves sends no more than before
+        (SEARCH.format("out <! d; break;"), [0, 0, 0], 64 * 3),
+        (SEARCH.format("x += d;"), [0, 0, 0], 64),
+        # what the last loop sends would wait for what is received in the same iteration
+        (SEARCH.format("out <! d;"), [0, 0], None),
+        (SEARCH.format("out <! d; if (x) break;"), [2], None),
+        # the inner loop is one iteration, of which the outer one then has copies
+        (
+            "for (int i = 0; i < 8; i++) for (int j = 0; j < 8; j++) x += a[j] * b[8 * i + j]; n = x;",
+            [0, 4],
+            8,
+        ),
+        # a loop in no other one is left, and so is one whose trips are not known
+        ("for (int i = 0; i < 8; i++) x = a[x & 255] ^ i; out <! x;", [], None),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) x = a[x & 255] ^ j; out <! x;", [], None),
+    ],
+)
+def test_short_loops_in_others_are_unrolled_completely(
+    body: str, factors: list[int], within: int | None
+) -> None:
+    choice = spread(lowered(body), FABRIC)
+    assert choice is not None
+    assert [factor for _, factor in choice.kernel.unroll] == factors
+    assert within is None or choice.cycles <= within
+
+
+def test_a_loop_that_the_user_named_is_not_unrolled_completely() -> None:
+    kernel = lowered(SEARCH.format("x += d;"))
+    named = next(loop.where for loop in loop_trips(unroll_for(inline_calls(kernel))) if loop.trips == 3)
+    assert named is not None
+    choice = spread(replace(kernel, unroll=((named, 1),)), FABRIC)
+    assert choice is not None and dict(choice.kernel.unroll)[named] == 1

@@ -1,0 +1,70 @@
+"""Which loops in others are so short that all of their iterations may become one.
+
+    while (more) {                                        while (more) {
+        for (d = 1; d < 3; d++) r[d] = r[d - 1] & x;  ->      r1 = r0 & x; r2 = r1 & x;
+        ...                                                   ...
+
+The loop around then takes one iteration for what took several, arrays that only such loops index become
+scalars, and no tests are left. They go together, as several often use one array. Loops that use streams stay,
+as all of their iterations would wait for the last one's element, but for those that are over when they send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+
+from backend.dfg import Place
+from macah.passes.unroll_loops import LoopTrips
+
+SIZES = (256, 64, 16)
+"""So many statements a loop may become, at most; in the order to try."""
+
+
+def short_loops(loops: Sequence[LoopTrips], fixed: Container[Place], most: int) -> tuple[Place, ...]:
+    """The loops of so many statements at most; none if only such that are in no other loop.
+
+    `fixed` are those about which something is decided.
+    """
+    long = {loop.where for loop in _all(loops) if not _is_short(loop, fixed, most)}
+    short = dict.fromkeys(loop.where for loop in _all(loops) if loop.where not in long)
+    inside = {inner.where for loop in _all(loops) if loop.where in long for inner in loop.loops}
+    return tuple(where for where in short if where is not None) if inside & short.keys() else ()
+
+
+def without(loops: Sequence[LoopTrips], whole: Container[Place]) -> tuple[LoopTrips, ...]:
+    """The loops that are left when these are unrolled completely."""
+    left: list[LoopTrips] = []
+    for loop in loops:
+        inner = without(loop.loops, whole)
+        left += inner if loop.where in whole else (replace(loop, loops=inner),)
+    return tuple(left)
+
+
+def size(loops: Sequence[LoopTrips], whole: Container[Place | None]) -> int:
+    """How many statements these make of the loops, about."""
+    return sum(
+        (loop.trips or 1 if loop.where in whole else 1)
+        * (loop.size - size(loop.loops, ()) + size(loop.loops, whole))
+        for loop in loops
+    )
+
+
+def _all(loops: Sequence[LoopTrips]) -> Iterator[LoopTrips]:
+    for loop in loops:
+        yield loop
+        yield from _all(loop.loops)
+
+
+def _is_short(loop: LoopTrips, fixed: Container[Place], most: int) -> bool:
+    if (
+        loop.where is None
+        or loop.where in fixed
+        or (loop.has_streams and not loop.sends_once)
+        or not loop.trips
+    ):
+        return False
+    inner = {within.where for within in _all(loop.loops)}
+    return size((loop,), {loop.where, *inner}) <= most and all(
+        _is_short(within, fixed, most) for within in loop.loops
+    )
