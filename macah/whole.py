@@ -18,11 +18,11 @@ from backend.dfg import Place
 from macah.passes.unroll_loops import LoopTrips
 
 SIZES = (256, 64, 16)
-"""So many statements a loop may become, at most; in the order to try."""
+"""So many operations a loop may become, at most; in the order to try."""
 
 
 def short_loops(loops: Sequence[LoopTrips], fixed: Container[Place], most: int) -> tuple[Place, ...]:
-    """The loops of so many statements at most; none if only such that are in no other loop.
+    """The loops of so many operations at most; none if only such that are in no other loop.
 
     `fixed` are those about which something is decided.
     """
@@ -42,7 +42,7 @@ def without(loops: Sequence[LoopTrips], whole: Container[Place]) -> tuple[LoopTr
 
 
 def size(loops: Sequence[LoopTrips], whole: Container[Place | None]) -> int:
-    """How many statements these make of the loops, about."""
+    """How many operations these make of the loops, about."""
     return sum(
         (loop.trips or 1 if loop.where in whole else 1)
         * (loop.size - size(loop.loops, ()) + size(loop.loops, whole))

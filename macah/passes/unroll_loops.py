@@ -58,7 +58,7 @@ class LoopTrips:
     trips: int | None
     has_streams: bool
     sends_once: bool  # each time, at most, and then it is over
-    size: int  # statements
+    size: int  # operations, without those of addresses
     loops: tuple[LoopTrips, ...]
 
 
@@ -178,8 +178,35 @@ class _Survey(_LoopUnroller):
         streams = sum(isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in within)
         once = streams == _last_sends(stmt)
         trips = None if counter is None else counter.trips
-        around.append(LoopTrips(stmt.where, trips, streams > 0, once, len(within), tuple(self.loops)))
+        around.append(
+            LoopTrips(stmt.where, trips, streams > 0, once, sum(map(_operations, within)), tuple(self.loops))
+        )
         self.loops = around
+
+
+def _operations(stmt: Stmt) -> int:
+    """How many operations a statement takes, without those in it, and of addresses."""
+
+    def count(expr: Expr) -> int:
+        match expr:
+            case Apply(_, arguments):
+                return 1 + sum(map(count, arguments))
+            case ir.Load():
+                return 1
+            case _:
+                return 0
+
+    match stmt:
+        case Assign(_, value):
+            return count(value)
+        case ir.Store():
+            return 1 + count(stmt.value)
+        case ir.Send():
+            return 1 + sum(map(count, stmt.values))
+        case ir.If():
+            return count(stmt.condition)
+        case _:
+            return 1
 
 
 def _last_sends(stmt: Loop) -> int:
