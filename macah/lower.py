@@ -15,6 +15,7 @@ from macah.lower_jumps import jumps_into
 from macah.lower_scope import Scope
 from macah.lower_statements import Statements
 from macah.program import KernelSite, Program
+from macah.renew import renewed
 
 
 def lower(program: Program, site: KernelSite, adpc: Mapping[str, int] | None = None) -> ir.Kernel:
@@ -35,7 +36,7 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
         site.name,
         captured,
         streams,
-        tuple(lowering.body),
+        renewed(tuple(lowering.body), lowering.received),
         site.where,
         site.ordered,
         lowering.storage.used_statics(),

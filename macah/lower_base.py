@@ -100,6 +100,8 @@ class Base(ABC):
         # Whether a receive can find its stream closed.
         self.streams_end = "pstream_close" in _names(program.unit)
         self.asks_for_ends = "pstream_ended" in _names(program.unit)
+        # Variables that a blocking receive of a stream without an end gives all of their value.
+        self.received: set[ir.Variable] = set()
 
     @abstractmethod
     def value(self, node: Any, wanted: bool = True) -> Value:

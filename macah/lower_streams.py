@@ -170,10 +170,11 @@ class Streams(Expressions, Elements):
         """
         for part in parts:
             indices = [step for step in part.target.steps if isinstance(step, ir.Expr)]
-            varies = not self.unrolling and not all(isinstance(index, ir.Const) for index in indices)
-            alone = part.direct and not indices and not self.asks_for_ends
-            if varies or alone:
-                self.emit(ir.Assign(part.word, ir.unspecified(part.word.bits), where))
+            if part.direct and not indices and not self.asks_for_ends:
+                self.received.add(part.word)
+            if self.unrolling or all(isinstance(index, ir.Const) for index in indices):
+                continue
+            self.emit(ir.Assign(part.word, ir.unspecified(part.word.bits), where))
 
     def _store_if(self, flag: ir.Variable | None, parts: list[_Part], where: Place) -> None:
         with self.collected() as stores:

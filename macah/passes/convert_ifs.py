@@ -22,7 +22,7 @@ from macah.passes.code import Code, Node
 from macah.passes.liveness import Live, apart, live_at_body_end, live_at_end, live_before, step_back
 from macah.passes.merge import merge
 from macah.passes.predicate import Arm, Predicates, negate
-from macah.walk import bodies, both, is_constant, targets, variables_in, with_guard, written
+from macah.walk import bodies, both, is_constant, targets, variables_in, with_guard
 
 
 def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
@@ -104,38 +104,14 @@ class _Converter:
         second, else_path = self.path(path, opposite, stmt.orelse, stmt)
         self.order -= len(after) + 1
         order = self.order
-        orelse = self.arm(self.kept(stmt.orelse), live, else_path)
-        code = self.arm(self.kept(stmt.then), entered, then_path)
+        orelse = self.arm(stmt.orelse, live, else_path)
+        code = self.arm(stmt.then, entered, then_path)
         arms = Arm(code, after | live, self.predicates), Arm(orelse, after, self.predicates)
         code.followed_by(orelse)
         merge(code, condition, arms, after, self.predicates, value, order)
         self.put(code, *setup, *first, *second)
         live.update(entered, variables_in(stmt.condition))
         return code
-
-    def kept(self, arm: Body) -> Body:
-        """An arm where variables that only receive keep what they hold until then.
-
-        A receive that does not take place leaves the old value, so no select is needed behind it.
-        """
-        later, found = set[Variable](), list[Stmt]()
-        received: set[Variable] = set()
-        for stmt in reversed(arm):
-            match stmt:
-                case Assign(variable, value) if variable in received and self.predicates.is_unspecified(
-                    value
-                ):
-                    received.discard(variable)
-                    continue
-                case ir.Receive():
-                    received = set(targets(stmt)) - later
-                case Assign():
-                    received.discard(stmt.variable)
-                case _:
-                    received = set()
-            later |= written((stmt,))
-            found.append(stmt)
-        return tuple(reversed(found))
 
     def condition(self, value: Expr, stmt: If) -> tuple[Body, Expr]:
         """The condition as a predicate that stays what it is while the branches run."""

@@ -149,7 +149,6 @@ def test_the_example_of_the_pass() -> None:
   do:
     a'2 = a
     out <! a if fresh
-    x = unspecified
     go or wait :: x <? in
     a = (a + x)
     again = (a < 9)
