@@ -19,7 +19,8 @@ _INVERSE = {"eq": "ne", "ne": "eq"}
 _TURNED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 _LOGICAL = COMPARISONS | {"and", "or", "xor", "select"}
 """Nothing else certainly gives 0 or 1."""
-_NARROWING = {"sext8": 8, "zext8": 8, "sext16": 16, "zext16": 16}
+NARROWING = {"sext8": 8, "zext8": 8, "sext16": 16, "zext16": 16}
+"""Of how many low bits of their operand conversions are made."""
 
 Holds = Callable[[Expr], bool]
 
@@ -255,18 +256,18 @@ def _unary(op: str, a: Expr) -> Expr | None:
             return None
         case "trunc", Apply("sext32" | "zext32", (b,)):
             return b
-    if op in _NARROWING:
+    if op in NARROWING:
         return _narrow(op, a)
     return None
 
 
 def _narrow(op: str, a: Expr) -> Expr | None:
-    bits = _NARROWING[op]
+    bits = NARROWING[op]
     match a:
-        case Apply(inner, (b,)) if inner in _NARROWING:
-            if inner == op or (_NARROWING[inner] < bits and (inner[0] == "z" or op[0] == "s")):
+        case Apply(inner, (b,)) if inner in NARROWING:
+            if inner == op or (NARROWING[inner] < bits and (inner[0] == "z" or op[0] == "s")):
                 return a
-            return fold_apply(op, (b,), a.bits) if bits <= _NARROWING[inner] else None
+            return fold_apply(op, (b,), a.bits) if bits <= NARROWING[inner] else None
         case Apply("and", (b, Const(c))):
             if c < 1 << (bits - (op[0] == "s")):
                 return a

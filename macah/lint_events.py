@@ -30,7 +30,7 @@ class Event:
 
     `position` counts events; `loops` are those around it, also around the calls that lead there, FOR loops
     with negative numbers; `conditions` are the `id`s of the declarations that the conditions around it
-    mention, in its function.
+    mention, in its function. `last`: the innermost loop is over after it, or a switch.
     """
 
     kind: str
@@ -42,6 +42,7 @@ class Event:
     loops: tuple[int, ...]
     entry: Entry | None
     conditions: frozenset[int]
+    last: bool = False
 
     @property
     def site(self) -> Site | None:
@@ -59,8 +60,9 @@ class Event:
         return self.position < later.position or self.shared_loops(later) > outside
 
     def repeats_before(self, later: Event) -> bool:
-        """Whether this stands in a loop that `later` does not stand in; FOR is none."""
-        return any(loop > 0 for loop in self.loops[self.shared_loops(later) :])
+        """Whether this happens again and again in a loop that `later` does not stand in; FOR is none."""
+        repeated = self.loops[: len(self.loops) - self.last]
+        return any(loop > 0 for loop in repeated[self.shared_loops(later) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +82,4 @@ class Walk:
     loops: tuple[int, ...] = ()
     entry: Entry | None = None
     conditions: frozenset[int] = frozenset()
+    last: bool = False

@@ -141,8 +141,11 @@ class Threads(Evaluation):
             case c_ast.FuncDef() | c_ast.Typedef() | c_ast.Typename():
                 return
             case c_ast.DeclList(decls=parts) | c_ast.Compound(block_items=parts):
+                last = bool(parts) and isinstance(parts[-1], c_ast.Break | c_ast.Return)
                 for part in parts or ():
+                    at.last = last
                     self.visit(part, at)
+                at.last = False
             case c_ast.Case() | c_ast.Default() | c_ast.Label():
                 for child in node:
                     self.visit(child, at)
@@ -153,7 +156,7 @@ class Threads(Evaluation):
     def _loop(self, node: Any, at: Walk) -> Iterator[None]:
         self._loops += 1
         number = -self._loops if isinstance(node, UnrolledFor) else self._loops
-        outer, at.loops = at.loops, (*at.loops, number)
+        outer, at.loops, at.last = at.loops, (*at.loops, number), False
         yield
         at.loops = outer
 
@@ -173,7 +176,7 @@ class Threads(Evaluation):
         values = self.values(stream, at)
         position = len(self.events)
         self.events.append(
-            Event(kind, node, stream, values, at.thread, position, at.loops, at.entry, at.conditions)
+            Event(kind, node, stream, values, at.thread, position, at.loops, at.entry, at.conditions, at.last)
         )
 
     # --- Calls

@@ -97,9 +97,8 @@ class Base(ABC):
         self.chain: list[tuple[FunctionName, Place]] = []
         # How many FOR loops are around what is lowered.
         self.unrolling = 0
-        # Whether a receive can find its stream closed.
-        self.streams_end = "pstream_close" in _names(program.unit)
-        self.asks_for_ends = "pstream_ended" in _names(program.unit)
+        # Whether a receive can find its stream closed: those whose end a kernel asks for Python closes.
+        self.streams_end = bool({"pstream_close", "pstream_ended"} & _names(program.unit))
         # Variables that a blocking receive of a stream without an end gives all of their value.
         self.received: set[ir.Variable] = set()
 

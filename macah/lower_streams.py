@@ -94,7 +94,8 @@ class Streams(Expressions, Elements):
             if self.streams_end:
                 self._preload(indirect, where)
             else:
-                self._renew(parts, where)
+                self._renew(indirect, where)
+                self.received |= {part.word for part in parts if part.direct}
             self.emit(ir.Receive(stream, index, words, where=where))
             for part in indirect:
                 self.store(part.target, ir.Read(part.word), part.element, where)
@@ -168,11 +169,9 @@ class Streams(Expressions, Elements):
 
         But of an element that becomes a variable it is what that holds.
         """
-        for part in parts:
+        for part in parts if not self.unrolling else ():
             indices = [step for step in part.target.steps if isinstance(step, ir.Expr)]
-            if part.direct and not indices and not self.asks_for_ends:
-                self.received.add(part.word)
-            if self.unrolling or all(isinstance(index, ir.Const) for index in indices):
+            if all(isinstance(index, ir.Const) for index in indices):
                 continue
             self.emit(ir.Assign(part.word, ir.unspecified(part.word.bits), where))
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from arch.ops import OPS
 from backend.dfg import Const, Place
 from macah.balance import latency
+from macah.fold import NARROWING
 from macah.graph import ONE, ZERO, Draft, Value
 from macah.shorten_compare import ORDERS, compare_earlier, compare_extremes, relate
 from macah.shorten_graph import Choices
@@ -24,7 +25,6 @@ from macah.shorten_time import Times
 ASSOCIATIVE = frozenset({"add", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"})
 _BITWISE = frozenset({"and", "or", "xor"})
 _SHIFTS = frozenset({"shl", "shr", "sar", "rotl"})
-_NARROWING = frozenset({"zext8", "zext16", "sext8", "sext16"})
 _FACTORS = {("xor", "and"), ("or", "and"), ("and", "or"), ("add", "mul"), ("sub", "mul")}
 _CASES = frozenset({"add", "sub", "xor", "and", "or", "mul", "shl", "shr", "sar", "eq", "ne"})
 Triple = tuple[Value, Value, Value]
@@ -239,7 +239,7 @@ def distribute(pair: Pair) -> Iterator[Value]:
         (op == "and" and inner in ("or", "xor"))
         or (op == "or" and inner == "and")
         or (op in _SHIFTS and pair.at == 0 and pair.args[0] != pair.args[1] and inner in _BITWISE)
-        or (op in _NARROWING and inner in _BITWISE)
+        or (op in NARROWING and inner in _BITWISE)
         or (op == "shl" and pair.at == 0 and pair.args[0] != pair.args[1] and inner in ("add", "sub"))
         or (op == "mul" and inner in ("add", "sub") and isinstance(pair.other, Const))
     ):
@@ -339,7 +339,7 @@ _OUTER: tuple[tuple[Rule, frozenset[str]], ...] = (
     (compare_earlier, frozenset({"eq", "ne"})),
     (compare_extremes, frozenset(ORDERS)),
     (relate, _BITWISE),
-    (distribute, _BITWISE | _SHIFTS | _NARROWING | {"not", "mul"}),
+    (distribute, _BITWISE | _SHIFTS | NARROWING.keys() | {"not", "mul"}),
     (merge_arms, frozenset({"select"})),
     (merge_product, frozenset({"select"})),
     (factor, frozenset(op for op, _ in _FACTORS)),

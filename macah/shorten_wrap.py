@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from backend.dfg import DFG, Const, Node, Operand, Use
+from macah.fold import NARROWING
 from macah.graph import WIDTH
 
 _LOW = {
@@ -31,8 +32,6 @@ _LOW = {
     "not": (0,),
 }
 """Operations whose low bits depend on the low bits of these operands only, and on all bits of the others."""
-
-_NARROWING = {"zext8": 8, "sext8": 8, "zext16": 16, "sext16": 16}
 
 
 def unmasked(dfg: DFG, members: Iterable[int]) -> tuple[DFG, dict[int, int]]:
@@ -59,7 +58,7 @@ def _kept(node: Node) -> int:
         case "and", (Use(), Const(mask)):
             return mask.bit_length()
         case op, (Use(),):
-            return _NARROWING.get(op, WIDTH)
+            return NARROWING.get(op, WIDTH)
     return WIDTH
 
 
@@ -113,7 +112,7 @@ class _Copies:
         return low
 
     def _positions(self, node: Node) -> tuple[int, ...]:
-        return _LOW.get(node.op, (0,) if node.op in _NARROWING else ())
+        return _LOW.get(node.op, (0,) if node.op in NARROWING else ())
 
     def _bare(self, old: Operand) -> Operand:
         """What an operand is without the masks that keep all bits that matter."""
@@ -129,8 +128,8 @@ class _Copies:
         match node.op, node.operands:
             case "and", (Use() as inner, Const(mask)):
                 keeps = ~mask & ((1 << self.bits) - 1) == 0
-            case op, (Use() as inner,) if op in _NARROWING:
-                keeps = self.bits <= _NARROWING[op]
+            case op, (Use() as inner,) if op in NARROWING:
+                keeps = self.bits <= NARROWING[op]
             case _:
                 return None
         if not keeps:
