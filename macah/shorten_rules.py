@@ -20,6 +20,7 @@ from macah.graph import ONE, ZERO, Draft, Value
 from macah.shorten_compare import ORDERS, compare_earlier, compare_extremes, relate
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import neutral
+from macah.shorten_products import merge_product, multiply_and_add
 from macah.shorten_time import Times
 
 ASSOCIATIVE = frozenset({"add", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"})
@@ -277,17 +278,6 @@ def merge_arms(pair: Pair) -> Iterator[Value]:
                     yield pair.make(op, pair.make("select", pair.args[0], *arms), y)
 
 
-def merge_product(pair: Pair) -> Iterator[Value]:
-    """select(c, muladd(x, k, y), x) -> muladd(x, select(c, k, 1), select(c, y, 0))"""
-    if pair.op != "select" or pair.at == 0 or pair.inner.op != "muladd":
-        return
-    x, k, y = pair.inside
-    for same, other in ((x, k), (k, x)):
-        if same == pair.args[3 - pair.at]:
-            arms = [(other, ONE), (y, ZERO)] if pair.at == 1 else [(ONE, other), (ZERO, y)]
-            yield pair.make("muladd", same, *[pair.make("select", pair.args[0], *arm) for arm in arms])
-
-
 def factor(pair: Pair) -> Iterator[Value]:
     """(a & b) ^ (a & c) -> a & (b ^ c)"""
     if (pair.op, pair.inner.op) not in _FACTORS:
@@ -315,18 +305,6 @@ def choose_bits(pair: Pair) -> Iterator[Value]:
 
 def _complements(pair: Pair, a: Value, b: Value) -> bool:
     return any(made[0] == y for x, y in ((a, b), (b, a)) for made in pair.made_by("not", x))
-
-
-def multiply_and_add(pair: Pair) -> Iterator[Value]:
-    """a * b + c <-> muladd(a, b, c);  muladd(a, b, c) - d -> muladd(a, b, c - d)"""
-    if pair.op == "muladd":
-        a, b, c = pair.args
-        yield pair.make("add", pair.make("mul", a, b), c)
-    elif pair.op == "add" and pair.inner.op == "mul" and pair.args[0] != pair.args[1]:
-        yield pair.make("muladd", *pair.inside, pair.other)
-    elif pair.inner.op == "muladd" and (pair.op == "add" or (pair.op, pair.at) == ("sub", 0)):
-        a, b, c = pair.inside
-        yield pair.make("muladd", a, b, pair.make(pair.op, c, pair.other))
 
 
 _ANY = frozenset(OPS)

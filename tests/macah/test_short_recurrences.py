@@ -65,6 +65,18 @@ def interval(body: str, tmp_path: Path) -> int:
             " guess = sign ? guess - at : guess + at; at += by[code]; out <! code | sign; }",
             5,
         ),
+        # what a filter feeds back is subtracted by the operation that multiplies it: then it is shifted, and
+        # goes round
+        (
+            "int y = 0, z = 0; for (int i = 0; i < n; i++) { int v; v <? in;"
+            " int w = (v - (int) s * y - (int) t * z) >> 14; z = y; y = w; out <! w; }",
+            3,
+        ),
+        (
+            "int y = 0; for (int i = 0; i < n; i++) { int v; v <? in;"
+            " y = ((int) s * y - v) >> 3; out <! y; }",
+            3,
+        ),
     ],
 )
 def test_a_recurrence_is_short(body: str, most: int, tmp_path: Path) -> None:

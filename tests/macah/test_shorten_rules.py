@@ -48,7 +48,13 @@ RELATED = {
     "merge_product": [("select", "muladd")],
     "factor": [("xor", "and"), ("add", "mul"), ("sub", "mul")],
     "choose_bits": [("or", "and"), ("xor", "and")],
-    "multiply_and_add": [("add", "mul"), ("muladd", "add"), ("add", "muladd"), ("sub", "muladd")],
+    "multiply_and_add": [
+        ("add", "mul"),
+        ("sub", "mul"),
+        ("muladd", "add"),
+        ("add", "muladd"),
+        ("sub", "muladd"),
+    ],
 }
 """Operations, and those that make an operand, which a rule rewrites."""
 
