@@ -107,11 +107,16 @@ def relieved(dfg: DFG, fabric: Fabric, interval: int, effort: Effort | None = No
     return dfg
 
 
-def relieved_streams(dfg: DFG) -> DFG:
-    """The graph with as few operations on each stream as there can be."""
+def relieved_ports(dfg: DFG, ports: int) -> DFG:
+    """The graph with as few operations on each stream, and on each array that is stored to, as there can be.
+
+    Arrays are left alone once their memories, with so many ports, have room for all in a cycle.
+    """
     effort = Effort()
     for s in range(len(dfg.streams)):
         dfg = _relieved_of(dfg, Crowd(1, stream=s), effort)
+    for memory in sorted({n.memory for n in dfg.nodes if n.op == "store" and n.memory is not None}):
+        dfg = _relieved_of(dfg, Crowd(ports, memory=memory), effort)
     return dfg
 
 

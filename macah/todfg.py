@@ -29,7 +29,7 @@ from macah.optional import enabled
 from macah.orders import lead_orders, memory_orders, stream_orders
 from macah.pack_words import sent_words
 from macah.rewrite import Loop
-from macah.share_streams import with_shared_streams
+from macah.share_ports import with_shared_ports
 from macah.share_units import with_shared_units
 from macah.shorten import shorten
 from macah.symbolic import Symbolic
@@ -48,7 +48,7 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
 
     dfg = finish(_forwarded(kernel, capacity))
     plain = replace(kernel, without=kernel.without | {"shorten"})
-    dfg = with_shared_streams(
+    dfg = with_shared_ports(
         kernel,
         dfg,
         fabric,

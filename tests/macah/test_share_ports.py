@@ -1,4 +1,4 @@
-"""Loops one after the other that use one stream, with bounds that are known at run time only."""
+"""Loops one after the other that use one stream, or one array, with bounds known at run time only."""
 
 import random
 from pathlib import Path
@@ -13,7 +13,7 @@ from macah import ir
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
-from macah.share_streams import most_moved
+from macah.share_ports import most_moved
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
@@ -60,7 +60,7 @@ def inputs(kernel: ir.Kernel, seed: int) -> dict:
 def test_one_receive_serves_a_loop_and_the_nest_behind_it(tmp_path: Path) -> None:
     kernel = lowered(LOADED + ROWS, tmp_path)
     dfg = graph(kernel)
-    assert (most_moved(dfg), minimum_interval(dfg, FABRIC).mii) == (1, 1)
+    assert (most_moved(dfg, 2), minimum_interval(dfg, FABRIC).mii) == (1, 1)
     given = inputs(kernel, 1)
     assert outcome_of_graph(kernel, dfg, given) == outcome(kernel, given)
 
@@ -72,6 +72,39 @@ def test_what_waits_for_its_turn_is_kept(tmp_path: Path) -> None:
     assert minimum_interval(dfg, FABRIC).mii == 1
     given = inputs(kernel, 2)
     assert outcome_of_graph(kernel, dfg, given) == outcome(kernel, given)
+
+
+CLEARED = "for (int c = 0; c < 8; c++) v[c] = 0;"
+RINGS = [
+    """int s = 0, p = 0;
+    for (int i = 0; i < n; i++) {
+      int x; x <? in;
+      s += x - v[p];
+      v[p] = x;
+      p = (p + 1) % 8;
+      out <! s;
+    }""",
+    """int p = 0;
+    for (int i = 0; i < n; i++) {
+      int x; x <? in;
+      out <! x + v[p - m & 7];
+      v[p] = x;
+      p = p + 1 & 7;
+    }
+    z = p;""",
+]
+
+
+@pytest.mark.parametrize("ring", RINGS)
+def test_one_store_serves_a_loop_that_clears_an_array_and_the_one_behind_it(
+    ring: str, tmp_path: Path
+) -> None:
+    kernel = lowered(CLEARED + ring, tmp_path)
+    dfg = graph(kernel)
+    assert (most_moved(dfg, 2), minimum_interval(dfg, FABRIC).mii) == (1, 1)
+    for seed in range(6):
+        given = inputs(kernel, seed)
+        assert outcome_of_graph(kernel, dfg, given) == outcome(kernel, given)
 
 
 # --- Random stages
