@@ -20,13 +20,14 @@ from pysolvers import error as Interrupted
 
 from arch.fabric import Fabric
 
+from .attempt import Attempts
 from .bound import minimum_interval
 from .check import check_mapping
 from .dfg import DFG
 from .exact_clauses import Clauses
 from .exact_decode import Decoded, NoMember
 from .exact_domain import Domain, whole_domain
-from .exact_encode import Encoding, TooLarge
+from .exact_encode import MOST_WORDS, Encoding, TooLarge
 from .exact_model import ground
 from .flat import Problem
 from .mapper import map_kernel
@@ -67,8 +68,9 @@ CONFLICTS = 300_000
 NARROW, QUICK = (1, 2, 4), 10_000
 """Mappings are sought with little slack first, with few conflicts: where there are any, that finds them."""
 
-FEW, AT_ONCE = 40, 4000
-"""Graphs of up to FEW nodes get so many conflicts before the mapper is asked at all."""
+FEW, HASTY, AT_ONCE = 40, 0.1, 4000
+"""Graphs of up to FEW nodes get one attempt with so little effort, and then so many conflicts, before the
+mapper is asked as usual."""
 
 
 class Status(Enum):
@@ -211,14 +213,14 @@ def certify(
 ) -> Certificate:
     """The best that the mapper finds, certified or improved. Raises DoesNotFit as the mapper does.
 
-    Small graphs that map at the bound the solver maps quickest of all. If one interval is asked for, its
-    mapping is the result, whatever is found at smaller ones.
+    Small graphs mostly map at the bound, soon. If one interval is asked for, its mapping is the result,
+    whatever is found at smaller ones.
     """
     begun = time.monotonic()
     bounds = minimum_interval(dfg, fabric)
     limit = min(mapping.interval or mapping.max_interval or fabric.max_interval, fabric.max_interval)
     if len(dfg.nodes) <= FEW and bounds.mii <= limit and mapping.interval in (0, bounds.mii):
-        proof = prove(dfg, fabric, bounds.mii, NARROW[1], AT_ONCE)
+        proof = _at_once(dfg, fabric, bounds.mii, mapping)
         if proof.mapping:
             return Certificate(proof.mapping, bounds.mii, bounds.binding, True, None, (proof,))
     best, refusal = None, None
@@ -238,6 +240,20 @@ def certify(
     return found
 
 
+def _at_once(dfg: DFG, fabric: Fabric, interval: int, options: MapOptions) -> Proof:
+    """A small graph at an interval: by a hasty attempt, in milliseconds, else by the solver.
+
+    That is asked for the shortest schedules first: they have the fewest variables, and mostly suffice.
+    """
+    problem = Problem(dfg, fabric)
+    found = Attempts(problem, replace(options, effort=HASTY)).make(interval, 0, lambda _: None).result
+    if isinstance(found, Mapping):
+        check_mapping(found)
+        return Proof(Status.FOUND, interval, None, found)
+    shortest = prove(dfg, fabric, interval, 0, AT_ONCE)
+    return shortest if shortest.mapping else prove(dfg, fabric, interval, NARROW[1], AT_ONCE)
+
+
 def solve(
     problem: Problem,
     interval: int,
@@ -245,12 +261,13 @@ def solve(
     conflicts: int,
     seconds: float,
     way: Way = Way.PLAIN,
+    most: int = MOST_WORDS,
 ) -> Proof:
-    """Decide a domain; if it is no `whole_domain`, plainly."""
+    """Decide a domain; if it is no `whole_domain`, plainly. Unknown with more than `most` words."""
     try:
-        return _solve(problem, interval, domain, conflicts, seconds, way, still=True)
+        return _solve(problem, interval, domain, conflicts, seconds, way, most, still=True)
     except NoMember:
-        return _solve(problem, interval, domain, conflicts, seconds, way, still=False)
+        return _solve(problem, interval, domain, conflicts, seconds, way, most, still=False)
 
 
 def _solve(
@@ -260,6 +277,7 @@ def _solve(
     conflicts: int,
     seconds: float,
     way: Way,
+    most: int,
     still: bool,
 ) -> Proof:
     """Decide a domain; NoMember if the ground with still cells gave a mapping that is none."""
@@ -269,7 +287,7 @@ def _solve(
         solver.solver.configure(PLAIN if way is Way.PLAIN else SETTINGS)
         clauses = Clauses(solver.add_clause)
         try:
-            encoding = Encoding(problem, ground(problem.fabric, still), interval, domain, clauses)
+            encoding = Encoding(problem, ground(problem.fabric, still), interval, domain, clauses, most)
         except TooLarge:
             return Proof(Status.UNKNOWN, interval, horizon)
         if way is Way.NEAR:

@@ -40,10 +40,19 @@ class TooLarge(Exception):
 
 
 class Encoding(Places):
-    """All clauses of a graph on a fabric at an interval; `into` receives them. Errors: TooLarge."""
+    """All clauses of a graph on a fabric at an interval; `into` receives them.
+
+    Errors: TooLarge, if there are more than `most` variables for words.
+    """
 
     def __init__(
-        self, problem: Problem, ground: Ground, interval: int, domain: Domain, into: Clauses
+        self,
+        problem: Problem,
+        ground: Ground,
+        interval: int,
+        domain: Domain,
+        into: Clauses,
+        most: int = MOST_WORDS,
     ) -> None:
         super().__init__(problem, ground, interval, domain, into)
         self.word: dict[Value, dict[Spot, int]] = {}
@@ -55,7 +64,7 @@ class Encoding(Places):
         self._reach = {value: self._range(value) for value in values if value not in kept}
         weight = [1 + HOPS * (cell in ground.circular) for cell in range(len(ground.cells))]
         ranges = (zip(weight, first, last, strict=True) for first, last in self._reach.values())
-        if sum(w * max(0, b - a + 1) for cells in ranges for w, a, b in cells) > MOST_WORDS:
+        if sum(w * max(0, b - a + 1) for cells in ranges for w, a, b in cells) > most:
             raise TooLarge
         self.schedule()
         for value in values:

@@ -41,6 +41,9 @@ RINGS = (
 CONFLICTS = 2500
 """The solver's conflicts for one neighbourhood, at effort 1: half a second or so."""
 
+WORDS = 60_000
+"""Neighbourhoods with more variables for words, at effort 1, are too hard: where wires lead back to each
+other, which takes a variable for each hop, clauses take a second or more to write and seldom have a mapping."""
 
 FOREVER = 1e9
 """Seconds: what ends the work is conflicts, or `pulse`."""
@@ -66,7 +69,8 @@ def repaired(problem: Problem, nearly: Nearly, effort: float, pulse: Callable[[i
         domain = around.domain(free, ring.reach, ring.shift)
         if domain is None:
             continue
-        proof = solve(problem, nearly.interval, domain, round(effort * CONFLICTS), FOREVER)
+        conflicts, words = round(effort * CONFLICTS), round(effort * WORDS)
+        proof = solve(problem, nearly.interval, domain, conflicts, FOREVER, most=words)
         if proof.mapping:
             return _anchored(problem, proof.mapping)
         if proof.status is Status.UNKNOWN:

@@ -134,6 +134,12 @@ def test_what_has_no_mapping_is_not_mended() -> None:
     assert repaired(problem, nearly, 1.0, lambda _: None) is None
 
 
+def test_neighbourhoods_with_too_many_words_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(DFG, MESH)
+    monkeypatch.setattr("backend.repair.WORDS", 100)
+    assert repaired(problem, crowded(sound(), problem), 1.0, lambda _: None) is None
+
+
 def test_who_waits_is_told_and_may_end_it() -> None:
     problem = Problem(DFG, MESH)
     nearly = crowded(sound(), problem)
