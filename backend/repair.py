@@ -42,8 +42,8 @@ CONFLICTS = 2500
 """The solver's conflicts for one neighbourhood, at effort 1: half a second or so."""
 
 WORDS = 60_000
-"""Neighbourhoods with more variables for words, at effort 1, are too hard: where wires lead back to each
-other, which takes a variable for each hop, clauses take a second or more to write and seldom have a mapping."""
+"""Neighbourhoods with more variables for words, at effort 1, are left: where wires lead back to each other,
+which takes a variable for each hop, their clauses take a second to write and seldom have a mapping."""
 
 FOREVER = 1e9
 """Seconds: what ends the work is conflicts, or `pulse`."""
