@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from graphs import layered
@@ -25,6 +26,7 @@ MESH = load_fabric("mesh:4x4")
 DFG = layered(60, 1)
 
 
+@cache
 def sound() -> Mapping:
     """A mapping without conflicts."""
     return map_kernel(DFG, MESH, MapOptions())
