@@ -14,6 +14,7 @@ from macah.orders import Access
 from macah.ranges import Range
 from macah.rewrite import Loop, Rebuilt
 from macah.share_sends import share_sends
+from macah.slopes import slopes
 
 Words = Mapping[int, Range]
 
@@ -23,6 +24,7 @@ STEPS: tuple[tuple[str, Step], ...] = (
     ("narrow", narrow),
     ("logic", simplify_logic),
     ("narrow", narrow),
+    ("slopes", slopes),
     ("held", held),
 )
 
@@ -36,8 +38,9 @@ class Effects:
     words: Words
 
 
-def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Effects]:
-    """The graph after all steps that are enabled."""
+def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Effects, frozenset[str]]:
+    """The graph after all steps that are enabled, and the names of those that had something to do."""
+    done = set[str]()
     if enabled(kernel, "share_sends") and not kernel.bubbles:
         effects = replace(effects, operations=share_sends(loop, effects.operations, effects.words))
     for name, step in STEPS:
@@ -47,7 +50,8 @@ def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Eff
             if found is not None:
                 new, loop = found
                 effects = _renumbered(effects, new)
-    return loop, effects
+                done.add(name)
+    return loop, effects, frozenset(done)
 
 
 def _renumbered(effects: Effects, new: Rebuilt) -> Effects:

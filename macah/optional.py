@@ -73,6 +73,9 @@ OPTIONAL = {
     ),
     "share_sends": Optimisation("sends to a stream that exclude each other are one"),
     "logic": Optimisation("conditions are compared as logic, and values simplified where they matter"),
+    "slopes": Optimisation(
+        "what recurrences of minima and maxima add in each iteration is summed up beside them", grows=True
+    ),
     "held": Optimisation("tests of what is received do not ask whether the loop had ended before"),
     "balance": Optimisation("sums and other chains are combined with the carried value last"),
     "shorten": Optimisation(

@@ -16,7 +16,8 @@ class Loop:
     """A graph with what its variables are before the loop and at the end of an iteration.
 
     `alive` is 1 in the iterations that count: in others no effect happens, and values do not matter.
-    `kept` are values that are needed though no effect may use them.
+    `kept` are values that are needed though no effect may use them. No more iterations than `most` count, if
+    that is known.
     """
 
     graph: Graph
@@ -24,6 +25,7 @@ class Loop:
     final: Mapping[Variable, Value]
     alive: Variable
     kept: tuple[Value, ...] = ()
+    most: int | None = None
 
     def live(self) -> tuple[list[int], list[Variable]]:
         """The drafts that effects need, in order, and the variables of which they need the last values."""
@@ -61,7 +63,7 @@ class Rebuilt:
 
     def loop(self, variables: list[Variable]) -> Loop:
         final = {variable: self.value(self.old.final[variable]) for variable in variables}
-        return Loop(self.graph, self.old.initial, final, self.old.alive)
+        return Loop(self.graph, self.old.initial, final, self.old.alive, most=self.old.most)
 
 
 class Rules:

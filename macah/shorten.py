@@ -81,10 +81,10 @@ def _shortest(dfg: DFG, capacity: Capacity) -> DFG:
         return best
     manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
     found = [_repeated(dfg, capacity, broad) for broad in manners]
-    best = min(found, key=lambda shorter: (_bound(shorter, capacity), len(shorter.nodes)))
-    if (bound := _bound(best, capacity)) > capacity.least_interval(best):
+    best = min(found, key=lambda shorter: (bound(shorter, capacity), len(shorter.nodes)))
+    if (reached := bound(best, capacity)) > capacity.least_interval(best):
         ahead = _shortened(dfg, capacity, True, ahead=True)
-        if ahead is not dfg and _bound(ahead := _repeated(ahead, capacity, True), capacity) < bound:
+        if ahead is not dfg and bound(ahead := _repeated(ahead, capacity, True), capacity) < reached:
             return ahead
     return best
 
@@ -97,7 +97,7 @@ def _without_masks(dfg: DFG, capacity: Capacity) -> DFG:
         search = _Search(dfg, members, True)
         if search.feasible(floor, False):
             found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
-            if is_ordered(found) and _bound(found, capacity) <= floor:
+            if is_ordered(found) and bound(found, capacity) <= floor:
                 return found
     return dfg
 
@@ -109,7 +109,8 @@ def _repeated(dfg: DFG, capacity: Capacity, broad: bool) -> DFG:
     return dfg
 
 
-def _bound(dfg: DFG, capacity: Capacity) -> int:
+def bound(dfg: DFG, capacity: Capacity) -> int:
+    """The least interval that recurrences, units, streams and memories allow."""
     return slow_cycles(dfg, capacity.least_interval(dfg))[0]
 
 

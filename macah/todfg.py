@@ -31,7 +31,7 @@ from macah.pack_words import sent_words
 from macah.rewrite import Loop
 from macah.share_ports import with_shared_ports
 from macah.share_units import with_shared_units
-from macah.shorten import shorten
+from macah.shorten import bound, shorten
 from macah.symbolic import Symbolic
 
 
@@ -73,12 +73,21 @@ def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
         ran = Symbolic(kernel, leading, loop, alive, logical, known)
         found = ran.run()
         if not found:
-            dfg = _result(ran, capacity)
-            if enabled(kernel, "shorten"):
-                dfg = shorten(dfg, capacity)
+            dfg = _shortened(ran, kernel, capacity)
             check_dfg(dfg)
             return dfg
         known |= found
+
+
+def _shortened(ran: Symbolic, kernel: ir.Kernel, capacity: Capacity) -> DFG:
+    """The graph with the shorter recurrences: what `slopes` did is not always worth its operations."""
+    dfg, done = _result(ran, kernel, capacity)
+    if enabled(kernel, "shorten"):
+        dfg = shorten(dfg, capacity)
+    if "slopes" not in done:
+        return dfg
+    plain = _shortened(ran, replace(kernel, without=kernel.without | {"slopes"}), capacity)
+    return min(dfg, plain, key=lambda made: (bound(made, capacity), len(made.nodes)))
 
 
 def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
@@ -92,20 +101,23 @@ def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
     return (), ir.DoWhile(kernel.body, ir.FALSE, where=kernel.where)
 
 
-def _result(ran: Symbolic, capacity: Capacity) -> DFG:
-    """The graph that an execution has made, improved as a whole, with the orders that its effects keep."""
-    loop = Loop(ran.graph, ran.initial, ran.recurrences.final, ran.alive)
+def _result(ran: Symbolic, kernel: ir.Kernel, capacity: Capacity) -> tuple[DFG, frozenset[str]]:
+    """The graph that an execution has made, improved as a whole, with the orders that its effects keep.
+
+    Also the names of the steps that had something to do. `kernel` says which are enabled.
+    """
+    loop = Loop(ran.graph, ran.initial, ran.recurrences.final, ran.alive, most=kernel.most)
     effects = Effects(ran.operations, ran.accesses, ran.words)
-    loop, effects = improved(ran.kernel, loop, effects)
-    graph, recurrences = loop.graph, Recurrences(loop.graph, ran.initial, loop.final)
-    if enabled(ran.kernel, "balance"):
+    loop, effects, done = improved(kernel, loop, effects)
+    graph, recurrences = loop.graph, Recurrences(loop.graph, loop.initial, loop.final)
+    if enabled(kernel, "balance"):
         balance(graph, recurrences.final)
-    if enabled(ran.kernel, "muladd"):
+    if enabled(kernel, "muladd"):
         fuse(graph, recurrences.final, capacity.multiplies)
     nodes, new = finish(graph, recurrences)
     live_ins = positions(operand.index for operand in live_ins_of(nodes))
     memories = positions(node.memory for node in nodes if node.memory is not None)
-    return DFG(
+    dfg = DFG(
         ran.kernel.name,
         tuple(compacted(node, live_ins, memories) for node in nodes),
         tuple(_orders(ran, effects, nodes, new)),
@@ -115,6 +127,7 @@ def _result(ran: Symbolic, capacity: Capacity) -> DFG:
         tuple(ran.names[v] for v in ran.live_outs),
         tuple(ran.assertions),
     )
+    return dfg, done
 
 
 def _orders(ran: Symbolic, effects: Effects, nodes: Sequence[Node], new: Mapping[int, int]) -> list[Order]:

@@ -23,12 +23,16 @@ from macah.rewrite import Loop
 
 _DEPTH = 3  # how far a condition is followed into what a value is made from
 _LITERALS = 8  # so many parts of a condition are looked at
+_FINE = 8  # what grows more often stops at fewer numbers
 _STEPS = 16  # what grows more often may be anything
 _ROUNDS = 100  # after so many, what still grows may be anything
 _EFFECTS = frozenset(name for name, op in OPS.items() if not op.pure)
+_ORDERS = frozenset({"slt", "sle", "ult", "ule"})
 _INVERSE = {"eq": "ne", "ne": "eq", "slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 
 Facts = dict[Value, Range]
+Limits = tuple[list[int], list[int]]
+"""Unsigned and signed numbers, in order."""
 
 
 class Widths:
@@ -95,11 +99,11 @@ class Widths:
         """From the initial values, until no more values come round."""
         for number in self.live:
             self.ranges[number] = self._computed(number)
-        limits, turn = self._limits(), 0
-        while self._grown(turn, limits):
+        turn, limits = 0, (self._limits(frozenset(OPS)), self._limits(_ORDERS))
+        while self._grown(turn, *limits):
             turn += 1
 
-    def _grown(self, turn: int, limits: tuple[list[int], list[int]]) -> bool:
+    def _grown(self, turn: int, fine: Limits, coarse: Limits) -> bool:
         """One more iteration of the loop; returns whether that gave new values."""
         facts, changed = self._goes_on(), False
         if facts != self.going_on:
@@ -117,7 +121,7 @@ class Widths:
                 if turn >= _ROUNDS or self.steps[variable] > _STEPS:
                     wider = ALL
                 elif turn > 1:
-                    wider = _widened(old, wider, *limits)
+                    wider = _widened(old, wider, *(fine if self.steps[variable] <= _FINE else coarse))
                 self.before[variable] = wider
                 self._update([variable])
                 changed = True
@@ -169,9 +173,10 @@ class Widths:
                         queued.add(user)
                         heapq.heappush(pending, user)
 
-    def _limits(self) -> tuple[list[int], list[int]]:
-        """Numbers at which ranges that grow stop first: the program's constants, and their neighbours."""
-        values = (value for number in self.live for value in self.drafts[number].operands)
+    def _limits(self, ops: frozenset[str]) -> Limits:
+        """Numbers at which ranges that grow stop first: constant operands of these, and their neighbours."""
+        drafts = (self.drafts[number] for number in self.live)
+        values = (value for draft in drafts if draft.op in ops for value in draft.operands)
         words = {value.value for value in values if isinstance(value, Const)} | {0, HALF - 1}
         near = {word + step & WORD for word in words for step in (-1, 0, 1)}
         return sorted(near), sorted(word - WORD - 1 if word >= HALF else word for word in near)

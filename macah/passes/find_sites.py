@@ -1,5 +1,7 @@
 """Says of every access to an array that the kernel changes where it is in its nest, and at which address.
 
+Also how many iterations there will be at most.
+
     do { a[i + 1] = a[i]; i = i + 1; } while (i < 8)
 
 is what it was before, but the load has the site `#i` and the store `#i + 1` (`macah.site`), which is where
@@ -31,20 +33,44 @@ from macah.walk import (
 def find_sites(kernel: ir.Kernel) -> ir.Kernel:
     """Put a site on each access to a stored array; see the module for an example."""
     stored = arrays_written(kernel.body)
-    if not stored:
+    if not stored and not _has_loops(kernel.body):
         return kernel
-    body, _ = Finder(stored).body(kernel.body)
-    return replace(kernel, body=body)
+    finder = Finder(stored)
+    body, _ = finder.body(kernel.body)
+    return replace(kernel, body=body, most=_most_iterations(kernel, finder.most))
+
+
+def _has_loops(body: Body) -> bool:
+    """True if there is more than one: the iterations of one are those that its counter counts."""
+    return sum(isinstance(stmt, DoWhile) for stmt in statements(body)) > 1
+
+
+def _most_iterations(kernel: ir.Kernel, executions: int) -> int | None:
+    """Of the flat loop, by far: `executions` are those of the bodies of loops, more than `MANY` if not known.
+
+    Each iteration executes one of them, or is among the few that a loop takes to begin and to end, or to fill
+    its rows. Those in which nothing is received, and the turns of rare branches, nobody counts.
+    """
+    if executions > MANY or kernel.bubbles or kernel.rare:
+        return None
+    return 4 * (executions + 1) * (kernel.row + kernel.delay + 1)
+
+
+MANY = 1 << 32
 
 
 class Finder:
-    """Walks in program order; `forms` are what the variables are as affine forms."""
+    """Walks in program order; `forms` are what the variables are as affine forms.
+
+    `most`: so often are bodies of loops executed that were walked, or still less.
+    """
 
     def __init__(self, stored: set[Array]) -> None:
         self.stored = stored
         self.forms = Forms(stored)
         self.count = 0
         self.branches = 0  # around here in the innermost loop
+        self.most = 0
 
     def body(self, body: Body) -> tuple[Body, int]:
         """The body, and how many flat iterations the loops in it make at least."""
@@ -108,9 +134,11 @@ class Finder:
     def loop(self, stmt: DoWhile) -> tuple[Stmt, int]:
         sure, changed = is_constant(stmt.guard, 1), _changed(stmt.body)
         before = self.forms.some(changed)
+        outer, self.most = self.most, 0
         if is_constant(stmt.condition, 0):
             self.branches += not sure
             body, inside = self.body(stmt.body)
+            self.most += outer + 1
             self.branches -= not sure
             if not sure:
                 self.forms.join(before)
@@ -122,6 +150,7 @@ class Finder:
         outside, self.branches = self.branches, 0
         body, inside = self.body(stmt.body)
         self.branches = outside
+        self.most = outer + min(loop.trips or MANY, MANY) * min(self.most + 1, MANY)
         loop.least = max(1, inside)
         self.forms.loops.pop()
         self.forms.leave(loop, counters, changed, before, sure)

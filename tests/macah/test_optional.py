@@ -100,6 +100,9 @@ KERNELS = (
         for (int i = 0; i < n; i++) { int s = 0; for (int j = 0; j < i; j++) s += a[j]; out <! s; } } }""",
     """void f(int stream in, int stream out) {
       kernel { int x; do { x <? in; out <! x * 3; } while (x != 9); } }""",
+    """void f(short stream in, int stream out) {
+      kernel { int y = 0;
+        for (int i = 0; i < 64; i++) { short x; x <? in; y = max(y, 0) + x; out <! y; } } }""",
 )
 
 
@@ -127,6 +130,7 @@ KERNEL_FOR = {
     "narrow": 4,
     "share_sends": 15,
     "logic": 9,
+    "slopes": 22,
     "held": 21,
     "balance": 4,
     "shorten": 7,
