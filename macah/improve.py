@@ -38,11 +38,19 @@ class Effects:
     words: Words
 
 
+def shared(kernel: ir.Kernel, loop: Loop, effects: Effects) -> Effects:
+    """The effects with sends that exclude each other made one, which changes the loop's graph."""
+    if not enabled(kernel, "share_sends") or kernel.bubbles:
+        return effects
+    return replace(effects, operations=share_sends(loop, effects.operations, effects.words))
+
+
 def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Effects, frozenset[str]]:
-    """The graph after all steps that are enabled, and the names of those that had something to do."""
+    """The graph after all steps that are enabled, and the names of those that had something to do.
+
+    The loop's own graph stays as it is.
+    """
     done = set[str]()
-    if enabled(kernel, "share_sends") and not kernel.bubbles:
-        effects = replace(effects, operations=share_sends(loop, effects.operations, effects.words))
     for name, step in STEPS:
         if enabled(kernel, name):
             bases = [access.base for accesses in effects.accesses.values() for access in accesses.values()]

@@ -22,7 +22,7 @@ from macah.fold import predicates
 from macah.forward import forwarded
 from macah.fuse import fuse
 from macah.graph import Before, Recurrences, finish
-from macah.improve import Effects, improved
+from macah.improve import Effects, improved, shared
 from macah.ir import Array, Body, Read, Stream, Variable
 from macah.names import unused_name
 from macah.optional import enabled
@@ -73,21 +73,23 @@ def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
         ran = Symbolic(kernel, leading, loop, alive, logical, known)
         found = ran.run()
         if not found:
-            dfg = _shortened(ran, kernel, capacity)
+            made = Loop(ran.graph, ran.initial, ran.recurrences.final, alive, most=kernel.most)
+            effects = shared(kernel, made, Effects(ran.operations, ran.accesses, ran.words))
+            dfg = _shortened(ran, kernel, (made, effects), capacity)
             check_dfg(dfg)
             return dfg
         known |= found
 
 
-def _shortened(ran: Symbolic, kernel: ir.Kernel, capacity: Capacity) -> DFG:
+def _shortened(ran: Symbolic, kernel: ir.Kernel, made: tuple[Loop, Effects], capacity: Capacity) -> DFG:
     """The graph with the shorter recurrences: what `slopes` did is not always worth its operations."""
-    dfg, done = _result(ran, kernel, capacity)
+    dfg, done = _result(ran, kernel, made, capacity)
     if enabled(kernel, "shorten"):
         dfg = shorten(dfg, capacity)
     if "slopes" not in done:
         return dfg
-    plain = _shortened(ran, replace(kernel, without=kernel.without | {"slopes"}), capacity)
-    return min(dfg, plain, key=lambda made: (bound(made, capacity), len(made.nodes)))
+    plain = _shortened(ran, replace(kernel, without=kernel.without | {"slopes"}), made, capacity)
+    return min(dfg, plain, key=lambda graph: (bound(graph, capacity), len(graph.nodes)))
 
 
 def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
@@ -101,14 +103,14 @@ def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:
     return (), ir.DoWhile(kernel.body, ir.FALSE, where=kernel.where)
 
 
-def _result(ran: Symbolic, kernel: ir.Kernel, capacity: Capacity) -> tuple[DFG, frozenset[str]]:
+def _result(
+    ran: Symbolic, kernel: ir.Kernel, made: tuple[Loop, Effects], capacity: Capacity
+) -> tuple[DFG, frozenset[str]]:
     """The graph that an execution has made, improved as a whole, with the orders that its effects keep.
 
     Also the names of the steps that had something to do. `kernel` says which are enabled.
     """
-    loop = Loop(ran.graph, ran.initial, ran.recurrences.final, ran.alive, most=kernel.most)
-    effects = Effects(ran.operations, ran.accesses, ran.words)
-    loop, effects, done = improved(kernel, loop, effects)
+    loop, effects, done = improved(kernel, *made)
     graph, recurrences = loop.graph, Recurrences(loop.graph, loop.initial, loop.final)
     if enabled(kernel, "balance"):
         balance(graph, recurrences.final)

@@ -122,6 +122,15 @@ def test_a_slope_that_is_not_worth_its_operations_is_left_out(tmp_path: Path) ->
     assert with_slopes == without
 
 
+def test_sends_that_exclude_each_other_beside_a_slope(tmp_path: Path) -> None:
+    """They are made one send once, though two graphs are made of the kernel."""
+    body = (
+        f"int y = 0; {LOOP} short x; x <? in; y = max(y - 3, (int)x); if (x & 1) out <! y; else out <! -y; }}"
+    )
+    with_slopes, without = graphs(body, tmp_path)
+    assert (bound(with_slopes, GRID), bound(without, GRID)) == (1, 2)
+
+
 def random_body(seed: int) -> str:
     """Variables that all go up by the same, at random, on most ways round."""
     chance = random.Random(seed)
