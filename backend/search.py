@@ -21,7 +21,7 @@ from .moves import only_outputs
 from .pressure import demand, gentle_schedule
 from .refusal import no_routes, out_of_time, too_many_values
 from .route import Left
-from .solved import BRIEF, MOST, QUESTIONS, decided, overwritten, small, solved, tight, timed
+from .solved import BRIEF, MOST, QUESTIONS, Refuted, decided, last, overwritten, small, solved, tight, timed
 from .soon import soon_mapped
 
 ATTEMPTS = 4
@@ -52,6 +52,16 @@ CLOSE = 6
 HOPELESS = 8
 """So many conflicts, and one more for every ten operations, are many."""
 
+RISING = 2
+"""Where words leave tiles through one register alone, so many of the questions to the solver may be asked
+while there is no mapping; the others are for intervals below one that was reached."""
+
+GAP = 2
+"""Where the way up ended with so long a step, what it went past is looked at again, by halves."""
+
+DISTANT = 1.5
+"""From so many times the bound on, an interval that yields no mapping may be bad luck."""
+
 LOST = 4
 """With so many times more, longer intervals are tried in long steps, once each."""
 
@@ -71,12 +81,14 @@ BARREN = 3
 
 @dataclass(slots=True)
 class Trials:
-    """Attempts at an interval, the fewest conflicts left, whether more are of no use, nor of the solver."""
+    """Attempts at an interval, the fewest conflicts left, whether more are of no use, nor of the solver, and
+    whether there is no mapping."""
 
     made: int = 0
     fewest: int = 1 << 30
     closed: bool = False
     asked: bool = False
+    refuted: bool = False
 
 
 class Search:
@@ -116,9 +128,12 @@ class Search:
         try:
             if self.clock.limit and self.best is None:
                 self._soon()
-            self._climb()
+            failed = self._climb()
+            if self.best is not None and self.best.interval - failed > GAP:
+                self._bisect(failed, quick=not self.overwritten)
             self._leap()
             self._descend()
+            self._hope()
         except OutOfTime:
             self.late = True
         except KeyboardInterrupt:
@@ -135,29 +150,35 @@ class Search:
         self.best = soon_mapped(self.problem, self.least, self.limit, self.options, pulse)
         if self.best is not None:
             self.report(f"II {self.best.interval}: mapped, to begin with")
-            self._bisect()
+            self._bisect(self.least - 1, quick=True)
             self.limit = self.best.interval - 1
 
-    def _bisect(self) -> None:
-        """Better mappings in few steps: at the bound, else halfway between what failed and what succeeded."""
-        interval, failed = self.least, self.least - 1
+    def _bisect(self, failed: int, quick: bool) -> None:
+        """Better mappings in few steps: above what failed, else halfway between that and what succeeded."""
+        interval = failed + 1
         while self.best is not None and self.best.interval > failed + 1:
-            self._try(interval, quick=True)
+            self._try(interval, quick)
             if self.best.interval > interval:
                 failed = interval
             interval = (failed + self.best.interval) // 2
 
-    def _climb(self) -> None:
-        """A first mapping, or a first better one: few attempts at each interval, in growing steps up."""
-        interval, before = self.least, self.best
+    def _climb(self) -> int:
+        """A first mapping, or a first better one: few attempts at each interval, in growing steps up.
+
+        The last interval that yielded none.
+        """
+        interval, before, failed = self.least, self.best, self.least - 1
         self.rising = True
         while self.best is before and interval <= self.limit:
             self._try(interval, quick=interval < self.limit)
             self.barren += not self.hungry
+            if self.best is before:
+                failed = interval
             if self.best is before and (self._barren(interval) or self._futile(interval)):
                 break
             interval = self._above(interval)
         self.rising = False
+        return failed
 
     def _above(self, interval: int) -> int:
         """The interval after one, on the way up."""
@@ -179,12 +200,22 @@ class Search:
         """With so many conflicts left, other seeds do not help either."""
         return HOPELESS + self.problem.nodes // 10
 
+    def _distant(self, interval: int) -> bool:
+        """Whether an interval is so far above the bound that a failure says little."""
+        return interval > max(DISTANT * self.least, self.least + PATIENT_STEPS)
+
     def _descend(self) -> None:
-        """Better mappings, one interval after the other, down to one that yields none."""
-        while self.best is not None and self.best.interval > (self.options.interval or self.bounds.mii):
-            interval = self.best.interval - 1
-            self._try(interval, quick=False)
-            if self.best.interval > interval:
+        """Better mappings, one interval after the other, down to one that yields none; if that is far above
+        the bound, where failures say little, down to two."""
+        least = self.options.interval or self.bounds.mii
+        while self.best is not None and self.best.interval > least:
+            above = self.best.interval
+            lowest = max(above - (2 if self._distant(above) else 1), least)
+            for interval in range(above - 1, lowest - 1, -1):
+                self._try(interval, quick=False)
+                if self.best.interval < above:
+                    break
+            else:
                 return
 
     def _leap(self) -> None:
@@ -192,6 +223,19 @@ class Search:
         least = self.options.interval or self.bounds.mii
         if self.best is not None and self.best.interval > least and not small(self.problem):
             self._solved(least, brief=False)
+
+    def _hope(self) -> None:
+        """Ask the solver once more below what was reached, with patience, where the bound is near."""
+        while self.overwritten and self.best is not None and self.best.interval > self.least:
+            interval = self.best.interval - 1
+            trials = self._trials(interval)
+            if trials.refuted or self._distant(interval):
+                return
+            found = last(self.problem, interval, self.options.effort, self.clock.left())
+            if found is None:
+                return
+            self.best = found
+            self.report(f"II {interval}: mapped by the solver")
 
     def _trials(self, interval: int) -> Trials:
         return self.trials.setdefault(interval, Trials())
@@ -235,6 +279,8 @@ class Search:
             self.lost = LOST * hopeless < result < STARVED
             if self.overwritten:  # the solver's, unless nearly routed
                 tries, close = (NEARLY, NEARLY) if small(self.problem) else (attempts, LIKELY)
+                if self._distant(interval):
+                    tries, close = attempts, hopeless
                 if trials.made < tries and trials.fewest <= close:
                     continue
                 if self._solved(interval, brief=False):
@@ -283,6 +329,8 @@ class Search:
         trials = self._trials(interval)
         if trials.asked or self.asked >= QUESTIONS - brief or (self.hungry and self.asked):
             return False
+        if self.overwritten and (self.rising and self.asked >= RISING or self._distant(interval)):
+            return False
         whole = small(self.problem)
         if not whole and (brief or not tight(self.problem, self.bounds, interval)):
             return False
@@ -295,6 +343,7 @@ class Search:
         else:
             found = timed(self.problem, interval, effort, self.clock.left())
         trials.asked = found is not None or not brief
+        trials.refuted = found is Refuted.WITHIN_HORIZON
         if found is None:
             return False
         self.best = found if isinstance(found, Mapping) else self.best
@@ -305,6 +354,7 @@ class Search:
         """Whether it is known that there is no mapping at an interval, which then is below the bound."""
         found = refutation(self.problem, interval)
         self._trials(interval).asked |= found is not None
+        self._trials(interval).refuted |= found is not None
         if found and interval == self.bounds.mii:
             self.bounds = raised(self.bounds, found)
         if found:

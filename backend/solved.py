@@ -23,7 +23,7 @@ LARGEST = 9000
 
 FULLER, FEW = 14_000, 50
 """The same where words leave tiles through one register alone, of graphs of up to FEW operations: with more
-the solver is mostly at a loss."""
+the solver is mostly at a loss, however few the tiles, and in its time there are a dozen attempts."""
 
 LOOPING = 6
 """Where wires lead back to each other, a resource counts for so many: it has variables for each hop."""
@@ -53,6 +53,10 @@ OVERWRITTEN_CHEAP = ((2, "plain", 2500), (1, "usual", 6000), (2, "usual", 6500),
 """These questions, the second of graphs up to CHEAP: cycles of slack, a `Way`, and conflicts. Which way meets
 a mapping soon is luck."""
 
+WIDEST_LAST, LAST = 2000, 20_000
+"""The last question of a search, with that slack: so many conflicts, of graphs of up to that size. Where none
+of the narrower schedules will do, one of these does, at times; the solver needs one to three seconds."""
+
 WIDER = 2500
 """Conflicts for WIDE and one interval."""
 
@@ -80,7 +84,9 @@ class Refuted(Enum):
 
 def small(problem: Problem) -> bool:
     """Whether a graph is one for the solver, which does not know planes of bits."""
-    return not problem.fabric.planes and _size(problem) <= LARGEST
+    if problem.fabric.planes or (problem.nodes > FEW and only_outputs(problem.fabric)[0]):
+        return False
+    return _size(problem) <= LARGEST
 
 
 def tight(problem: Problem, bounds: Bounds, interval: int) -> bool:
@@ -182,3 +188,14 @@ def decided(
     if cheap and wide:
         return ask(WIDE + interval, "plain", WIDER).mapping or ask(WIDE + interval, "near", WIDER).mapping
     return None
+
+
+def last(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
+    """The same with much slack, and patience, of the smallest graphs: the last hope of a search."""
+    from .exact import prove
+
+    if _size(problem) > WIDEST_LAST:
+        return None
+    return prove(
+        problem.dfg, problem.fabric, interval, WIDE + interval, round(effort * LAST), seconds
+    ).mapping

@@ -67,6 +67,17 @@ def test_graphs_of_some_dozens_of_operations_are_asked_about_on_arrays_with_one_
     assert overwritten(problem) is asked
 
 
+def test_graphs_with_more_operations_get_attempts_instead_on_however_few_tiles() -> None:
+    b = Builder("sixty")
+    b.counter(9)
+    for k in range(60):
+        b.add("xor", Const(k), Const(1))
+    dfg = b.build()
+    problem = Problem(dfg, TORUS)
+    assert len(dfg.nodes) * len(TORUS.resources) < LARGEST
+    assert not small(problem) and not overwritten(problem)
+
+
 @pytest.mark.parametrize("effort", ["low", "normal"])
 def test_large_graphs_are_not_asked_about(effort: str) -> None:
     b = Builder("large")
