@@ -17,7 +17,7 @@ from macah.walk import loads_in, statements, targets, variables_in
 
 
 def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, int]:
-    """The variables that each iteration steps by a constant, if another iteration follows."""
+    """The variables that each iteration steps by a constant, or several, if another iteration follows."""
     writes: dict[Variable, list[Stmt]] = {variable: [] for variable in changed}
     for stmt in statements(loop.body):
         for variable in targets(stmt):
@@ -28,13 +28,20 @@ def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, 
             sure |= {id(inner): None for inner in stmt.then}
     found: dict[Variable, int] = {}
     for variable, stmts in writes.items():
-        match stmts:
-            case [Assign(_, Apply("add", (Read(old), Const(step)))) as stmt] if old is variable:
-                if id(stmt) in sure:
-                    found[variable] = small(step)
-            case _:
-                pass
+        steps = [_step(variable, stmt) for stmt in stmts if id(stmt) in sure]
+        known = [step for step in steps if step is not None]
+        if len(known) == len(stmts):
+            found[variable] = small(sum(known))
     return found
+
+
+def _step(variable: Variable, stmt: Stmt) -> int | None:
+    """What a statement adds to a variable, if it does that alone."""
+    match stmt:
+        case Assign(_, Apply("add", (Read(old), Const(step)))) if old is variable:
+            return step
+        case _:
+            return None
 
 
 def _leaves_unless(stmt: If, loop: DoWhile, place: int) -> bool:
