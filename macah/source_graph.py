@@ -26,7 +26,7 @@ from macah.pack_words import groups_of
 from macah.site import Loop, Site
 from macah.source_facts import Facts
 from macah.source_terms import Terms
-from macah.trips import find_counters, limit
+from macah.trips import find_counters, limit, stepped_at_last
 from macah.walk import arrays_written, folded, loads_in, statements, targets
 
 
@@ -285,7 +285,7 @@ class SourceGraph:
             join.loop = loop
             loop.joins.append(join)
         self.forms.loops.pop()
-        self.forms.leave(trips, counters, changed, known, guard == ONE)
+        self.forms.leave(trips, stepped_at_last(stmt, counters), changed, known, guard == ONE)
 
     def tested(self, stmt: ir.DoWhile) -> Value:
         """What certainly holds where an iteration starts: the test of a loop that is entered by it, too."""

@@ -35,6 +35,18 @@ def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, 
     return found
 
 
+def stepped_at_last(loop: DoWhile, counters: Mapping[Variable, int]) -> dict[Variable, int]:
+    """The counters that the last iteration steps, too: `do { if (c) k++; } while (c)` leaves k out."""
+    inner = {
+        variable
+        for stmt in loop.body
+        if isinstance(stmt, If)
+        for nested in statements((*stmt.then, *stmt.orelse))
+        for variable in targets(nested)
+    }
+    return {variable: step for variable, step in counters.items() if variable not in inner}
+
+
 def _step(variable: Variable, stmt: Stmt) -> int | None:
     """What a statement adds to a variable, if it does that alone."""
     match stmt:

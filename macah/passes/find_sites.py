@@ -16,7 +16,7 @@ from macah import ir
 from macah.evolution import Forms
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Stmt, Variable
 from macah.site import Affine, Loop, Site
-from macah.trips import find_counters, limit
+from macah.trips import find_counters, limit, stepped_at_last
 from macah.walk import (
     arrays_written,
     is_constant,
@@ -153,7 +153,7 @@ class Finder:
         self.most = outer + min(loop.trips or MANY, MANY) * min(self.most + 1, MANY)
         loop.least = max(1, inside)
         self.forms.loops.pop()
-        self.forms.leave(loop, counters, changed, before, sure)
+        self.forms.leave(loop, stepped_at_last(stmt, counters), changed, before, sure)
         return replace(stmt, body=body), loop.fewest * loop.least if sure else 0
 
 
