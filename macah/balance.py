@@ -25,14 +25,14 @@ _LATENCY = {"alu": 1, "mul": 2, "mem": 2, "io": 1, "div": 8, "ctl": 1}
 
 def balance(graph: Graph, final: Mapping[Variable, Value]) -> None:
     """Change the operands of drafts in place; `final` is what variables are at the end of the iteration."""
-    _Balancer(graph, final).run()
+    flow = Flow(graph, final)
+    if any(_is_chain(flow, number) for number in flow.live):
+        _Balancer(flow).run()
 
 
 class _Balancer:
-    def __init__(self, graph: Graph, final: Mapping[Variable, Value]) -> None:
-        found = Flow(graph, final)
-        self.graph, self.flow = graph, found
-        self.uses, self.parent, self.component = found.uses, found.parent, found.component
+    def __init__(self, flow: Flow) -> None:
+        self.graph, self.flow, self.component = flow.graph, flow, flow.component
         self.depth: dict[int, int] = {}
         self.inner: dict[int, int] = {}  # depth within the node's component
         self.tie = count()
@@ -40,27 +40,9 @@ class _Balancer:
     def run(self) -> None:
         for number in sorted(self.flow.live):
             draft = self.graph.drafts[number]
-            if draft.op in ASSOCIATIVE and not self._absorbed(number):
-                leaves = list(self._leaves(draft))
-                if len(leaves) > 2:
-                    draft.operands = self._rebuilt(number, draft, leaves)
+            if _is_chain(self.flow, number):
+                draft.operands = self._rebuilt(number, draft, list(_leaves(self.flow, draft)))
             self._measure(number)
-
-    def _absorbed(self, number: int) -> bool:
-        """True if the node is in the middle of a chain."""
-        same = self.uses[number] == 1 and self.graph.drafts[self.parent[number]].op
-        return same == self.graph.drafts[number].op
-
-    def _leaves(self, draft: Draft) -> Iterator[Value]:
-        pending = list(reversed(draft.operands))
-        while pending:
-            value = pending.pop()
-            if isinstance(value, Use) and self.uses[value.node] == 1:
-                inner = self.graph.drafts[value.node]
-                if inner.op == draft.op:
-                    pending.extend(reversed(inner.operands))
-                    continue
-            yield value
 
     # --- What it becomes
 
@@ -107,6 +89,36 @@ class _Balancer:
         mine = self.component.get(number)
         inside = [self.inner[n] for n in operands if mine is not None and self.component.get(n) == mine]
         self.inner[number] = max(inside, default=0) + latency(draft.op)
+
+
+def _is_chain(flow: Flow, number: int) -> bool:
+    """True if an operation is the last one of a chain of more than two values."""
+    draft = flow.graph.drafts[number]
+    if draft.op not in ASSOCIATIVE or _absorbed(flow, number):
+        return False
+    return any(_is_inner(flow, value, draft.op) for value in draft.operands)
+
+
+def _absorbed(flow: Flow, number: int) -> bool:
+    """True if the node is in the middle of a chain."""
+    drafts = flow.graph.drafts
+    return flow.uses[number] == 1 and drafts[flow.parent[number]].op == drafts[number].op
+
+
+def _is_inner(flow: Flow, value: Value, op: str) -> bool:
+    """True if a value is made by the operation, for nothing but its one use."""
+    return isinstance(value, Use) and flow.uses[value.node] == 1 and flow.graph.drafts[value.node].op == op
+
+
+def _leaves(flow: Flow, draft: Draft) -> Iterator[Value]:
+    """What a chain combines."""
+    pending = list(reversed(draft.operands))
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Use) and _is_inner(flow, value, draft.op):
+            pending.extend(reversed(flow.graph.drafts[value.node].operands))
+        else:
+            yield value
 
 
 def latency(op: str) -> int:

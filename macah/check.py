@@ -66,12 +66,11 @@ class _Checker:
 
     def body(self, body: Body, labels: frozenset[Label]) -> None:
         assert isinstance(body, tuple), body
-        known, exprs = self.known, self.exprs
-        for stmt in body:
-            if id(stmt) in known and isinstance(stmt, ir.Assign):  # nearly all are
-                exprs.add(id(stmt))
-            else:
-                self.statement(stmt, labels)
+        known = self.known
+        # Nearly all are; the only statements whose identities are kept are assignments.
+        self.exprs.update(known.intersection(map(id, body)))
+        for stmt in [stmt for stmt in body if id(stmt) not in known]:
+            self.statement(stmt, labels)
 
     def statement(self, stmt: Stmt, labels: frozenset[Label]) -> None:
         assert type(stmt) not in self.absent, stmt

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pycparser.c_parser import Coord
 
@@ -31,12 +31,8 @@ class MacahCoord(Coord):  # type: ignore[misc]
     end: int = 0
 
 
-class _Column(NamedTuple):
-    """Where a word of the preprocessed text stands in the source: its columns, and the macro it came from."""
-
-    begin: int
-    end: int
-    macro: str = ""
+_Column = tuple[int, int, str]
+"""Where a word of the preprocessed text stands in the source: its columns, and the macro it came from."""
 
 
 def place_at(coord: Any) -> Place:
@@ -53,8 +49,8 @@ def place_at(coord: Any) -> Place:
         return Place(coord.file, coord.line, column)
     # Words keep their order, so the last one ends where all of them do.
     at = starts[bisect_right(starts, max(coord.end, coord.start + 1) - begin) - 1]
-    end = max(first.end, columns[at].end)
-    return Place(coord.file, coord.line, first.begin, first.begin, end, first.macro)
+    start, end, macro = first
+    return Place(coord.file, coord.line, start, start, max(end, columns[at][1]), macro)
 
 
 def forget_files() -> None:
@@ -96,7 +92,7 @@ def _aligned(line: str, source: str) -> dict[int, _Column]:
     """For the column of each word in a preprocessed line, that in the line of the source."""
     here = _atoms(line)
     if line == source:
-        return {column: _Column(column, column + len(word)) for word, column in here}
+        return {column: (column, column + len(word), "") for word, column in here}
     there = _atoms(source)
     columns: dict[int, _Column] = {}
     for kind, i1, i2, j1, j2 in opcodes([word for word, _ in here], [word for word, _ in there]):
@@ -105,11 +101,13 @@ def _aligned(line: str, source: str) -> dict[int, _Column]:
             if j < len(there):
                 word, column = there[j]
                 macro = word if kind == "replace" and j1 < j2 and _NAME.fullmatch(word) else ""
-                columns[here[i][1]] = _Column(column, column + len(word), macro)
+                columns[here[i][1]] = (column, column + len(word), macro)
     return columns
 
 
 def _atoms(line: str) -> list[tuple[str, int]]:
     """The words, constants and other characters of a line, each with its column, without comments."""
-    found = ((match.group(), match.start() + 1) for match in _ATOM.finditer(line))
-    return [(word, column) for word, column in found if not word.startswith(("//", "/*"))]
+    found = [(match.group(), match.start() + 1) for match in _ATOM.finditer(line)]
+    if "//" in line or "/*" in line:
+        found = [(word, column) for word, column in found if not word.startswith(("//", "/*"))]
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from arch.ops import OPS
@@ -20,6 +21,9 @@ def congruent(
 
     All that start alike are taken to be the same, until their new values show that they are not.
     """
+    alike = Counter((initial.get(v, v), _kind(graph, value)) for v, value in final.items())
+    if max(alike.values(), default=0) < 2:
+        return {}
     classes = _Classes(graph, initial, final)
     renumbered = classes.split(final)
     while renumbered:
@@ -125,6 +129,17 @@ class _Classes:
                     self.users.setdefault(_source(value), []).append(node)
         for variable, value in self.final.items():
             self.ends.setdefault(_source(value), []).append(variable)
+
+
+def _kind(graph: Graph, value: Value) -> object:
+    """The same for values that may be the same: not constants, nor results of different operations."""
+    match value:
+        case Use(node, output=output):
+            return graph.drafts[node].op, output
+        case Const():
+            return value
+        case _:
+            return "before"
 
 
 def _source(value: Value) -> Variable | int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 
 import networkx as nx
 
@@ -21,7 +22,11 @@ class Flow:
         self.uses: Counter[int] = Counter()
         self.parent: dict[int, int] = {}
         self.live = self._find_live()
-        self.component = self._components()
+
+    @cached_property
+    def component(self) -> dict[int, int]:
+        """The recurrence that each node is part of, if it is; not everybody asks."""
+        return self._components()
 
     def component_of(self, value: Value) -> int | None:
         """The recurrence that the node that makes a value is part of."""

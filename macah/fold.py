@@ -9,7 +9,7 @@ from macah import ir
 from macah.fold_choices import fold_choice
 from macah.fold_shifts import SHIFTS, fold_rotation, fold_shift
 from macah.ir import FALSE, TRUE, Apply, Array, Const, Expr, Load, Read, Variable
-from macah.walk import LEAVES, operands, statements, targets, variables_in
+from macah.walk import LEAVES, operands, parted, targets, variables_in
 
 CONVERSIONS = frozenset({"sext32", "zext32", "trunc"})
 _ZERO_RIGHT = frozenset({"add", "sub", "or", "xor", "shl", "shr", "sar", "rotl", "umax"})
@@ -362,21 +362,8 @@ def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
     # What is read and never written is unspecified: 0, to all that run a kernel.
     found = set[Variable]()
     other = {c.what for c in kernel.captured if isinstance(c.what, Variable)}
-    users: dict[Variable, list[ir.Assign]] = {}
-    pending: list[ir.Assign] = []
-    for stmt in statements(kernel.body):
-        if isinstance(stmt, ir.Assign):  # nearly all are
-            value = stmt.value
-            used = variables_in(value)
-            found.add(stmt.variable)
-            found.update(used)
-            if isinstance(value, Load) or isinstance(value, Apply) and value.op not in _LOGICAL:
-                other.add(stmt.variable)
-                continue
-            pending.append(stmt)
-            for variable in used:
-                users.setdefault(variable, []).append(stmt)
-            continue
+    assigns, effects = parted(kernel.body)
+    for stmt in effects:
         found.update(targets(stmt))
         for expr in operands(stmt):
             found.update(variables_in(expr))
@@ -389,10 +376,21 @@ def predicates(kernel: ir.Kernel) -> frozenset[Variable]:
                 other.update(stmt.results)
             case _:
                 pass
+    for assign in assigns:
+        value = assign.value
+        found.update(variables_in(value))
+        if isinstance(value, Load) or isinstance(value, Apply) and value.op not in _LOGICAL:
+            other.add(assign.variable)
+    pending = [assign for assign in assigns if assign.variable not in other]
+    found.update([assign.variable for assign in pending])
     found -= other
+    users: dict[Variable, list[ir.Assign]] = {}
+    for assign in pending:
+        for variable in variables_in(assign.value):
+            users.setdefault(variable, []).append(assign)
     while pending:
-        stmt = pending.pop()
-        if stmt.variable in found and not is_predicate(stmt.value, found):
-            found.discard(stmt.variable)
-            pending.extend(users.get(stmt.variable, ()))
+        assign = pending.pop()
+        if assign.variable in found and not is_predicate(assign.value, found):
+            found.discard(assign.variable)
+            pending.extend(users.get(assign.variable, ()))
     return frozenset(found)

@@ -24,11 +24,13 @@ def fuse(graph: Graph, final: Mapping[Variable, Value], shifts: bool) -> None:
         for product, other in (draft.operands, tuple(reversed(draft.operands))):
             if not isinstance(product, Use) or flow.uses[product.node] != 1:
                 continue
+            factors = _factors(graph.drafts[product.node], shifts)
+            if factors is None:
+                continue
             # An accumulation would wait for the multiplication in every iteration.
             component = flow.component.get(number)
             waits = component is not None and flow.component_of(other) == component
-            factors = _factors(graph.drafts[product.node], shifts and component is None)
-            if factors is not None and not waits:
+            if not waits and (component is None or graph.drafts[product.node].op == "mul"):
                 draft.op, draft.operands = "muladd", (*factors, other)
                 break
 

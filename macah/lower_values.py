@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from backend.record import made_quickly
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Integer, Pointer
 from macah.lower_scope import Constant, FunctionName, Object
 from macah.lower_units import As, Step, after
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Lvalue:
     """A variable or part of it: `steps` are the members and the indices on the way, in order.
@@ -59,6 +61,7 @@ class Lvalue:
         return replace(self, type=ctype, steps=(*self.steps, As(element), ir.Const(0)))
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Rvalue:
     """A number, or nothing if its type is void."""

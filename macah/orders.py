@@ -33,6 +33,10 @@ class Access:
     sites: tuple[Site | None, ...] = (None,)
     settled: int = 0
 
+    def at(self, node: int) -> Access:
+        """The same by a node of another number."""
+        return Access(node, self.stores, self.base, self.offset, self.sites, self.settled)
+
     def shared_with(self, other: Access) -> Access:
         """The one load for two of the same word."""
         sites = tuple(dict.fromkeys((*self.sites, *other.sites)))

@@ -88,18 +88,20 @@ class Propagator:
 
     def forget(self, variables: Iterable[Variable]) -> None:
         """These variables get new values."""
-        if not self._reached:
-            return
-        for variable in variables:
-            self._learn(variable, None)
-            for copy in self.copies.get(variable, ()):
-                value = self._facts.get(copy)
-                if isinstance(value, Read) and value.variable is variable:
-                    self._learn(copy, None)
+        if self._reached:
+            for variable in variables:
+                self._forget(variable)
+
+    def _forget(self, variable: Variable) -> None:
+        self._learn(variable, None)
+        for copy in self.copies.get(variable, ()):
+            value = self._facts.get(copy)
+            if isinstance(value, Read) and value.variable is variable:
+                self._learn(copy, None)
 
     def assign(self, variable: Variable, value: Expr) -> None:
         assert self._reached
-        self.forget((variable,))
+        self._forget(variable)
         if isinstance(value, Const | Read):
             self._learn(variable, value)
         if isinstance(value, Read):
@@ -113,16 +115,24 @@ class Propagator:
         for stmt in body:
             if not self._reached:
                 break
-            self.statement(stmt, result)
+            if type(stmt) is Assign:  # nearly all are
+                self.put(stmt, result)
+            else:
+                self.statement(stmt, result)
         return tuple(result)
+
+    def put(self, stmt: Assign, out: list[Stmt]) -> None:
+        """Rewrite an assignment; the same object where it stays as it is."""
+        variable, old = stmt.variable, stmt.value
+        value = _put_in(old, self._facts, self.holds, {})
+        if not isinstance(value, Read) or value.variable is not variable:
+            self.assign(variable, value)
+            out.append(stmt if value is old else Assign(variable, value, stmt.where))
 
     def statement(self, stmt: Stmt, out: list[Stmt]) -> None:
         match stmt:
-            case ir.Assign(variable, value, where):
-                value = self.folded(value)
-                if not isinstance(value, Read) or value.variable is not variable:
-                    self.assign(variable, value)
-                    out.append(Assign(variable, value, where))
+            case ir.Assign():
+                self.put(stmt, out)
             case ir.If():
                 self.branch(stmt, out)
             case ir.Block():

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backend.record import made_quickly
+
 WORD = 1 << 32
 
 
@@ -56,6 +58,7 @@ class Span:
     tested: bool = False
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True, eq=False)
 class Symbol:
     """A value in [low, high] that is fixed in an iteration of all of the outermost `level` loops."""
@@ -68,6 +71,7 @@ class Symbol:
 Unknown = Loop | Symbol
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True)
 class Affine:
     """`constant` plus the sum of coefficients times unknowns, none of which is 0."""
@@ -76,6 +80,7 @@ class Affine:
     terms: tuple[tuple[Unknown, int], ...] = ()
 
 
+@made_quickly
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
     """An access in `loops`, from the outermost to the innermost; `order` is that in the program.

@@ -144,7 +144,7 @@ def _orders(ran: Symbolic, effects: Effects, nodes: Sequence[Node], new: Mapping
     elif not ran.kernel.ordered:
         orders += _leads(ran, nodes)
     for accesses in effects.accesses.values():
-        needed = [replace(a, node=new[a.node]) for a in accesses.values() if a.node in new]
+        needed = [a.at(new[a.node]) for a in accesses.values() if a.node in new]
         orders += memory_orders(needed)
     return orders
 

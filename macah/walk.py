@@ -17,6 +17,7 @@ T = TypeVar("T")
 LEAVES = (Const, Read)
 GUARDED = ir.Store | ir.Shift | ir.Receive | ir.Send | ir.Close | ir.Ended | ir.Turns | ir.Late | ir.Assert
 """The effects that a guard can keep from happening."""
+_LOOPS = frozenset({ir.While, ir.DoWhile})
 _NESTING = frozenset({ir.If, ir.Block, ir.DoWhile, ir.While, ir.UnrolledFor})
 
 # --- Expressions
@@ -310,6 +311,22 @@ def statements(body: Body) -> Iterator[Stmt]:
             pending.pop()
 
 
+def parted(body: Body) -> tuple[list[ir.Assign], list[Stmt]]:
+    """The assignments of a body, those inside others too, and all other statements; in no special order.
+
+    Nearly all are assignments, and who looks for something else need not go through them.
+    """
+    assigns, others, pending = list[ir.Assign](), list[Stmt](), [body]
+    while pending:
+        inner = pending.pop()
+        assigns += [stmt for stmt in inner if type(stmt) is ir.Assign]
+        for stmt in [stmt for stmt in inner if type(stmt) is not ir.Assign]:
+            others.append(stmt)
+            if type(stmt) in _NESTING:
+                pending += bodies(stmt)
+    return assigns, others
+
+
 def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
     """`change` applied to every statement, inner ones first; each is replaced by what it returns."""
     result: list[Stmt] = []
@@ -323,12 +340,12 @@ def flat_map(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
 
 def has_loop(body: Body) -> bool:
     """Whether there is a loop in a body, at any depth; a FOR loop is none."""
-    return any(isinstance(stmt, ir.While | ir.DoWhile) for stmt in statements(body))
+    return any(isinstance(stmt, ir.While | ir.DoWhile) for stmt in parted(body)[1])
 
 
 def own_loops(body: Body) -> int:
     """How many of a body's own statements are loops."""
-    return sum(isinstance(stmt, ir.While | ir.DoWhile) for stmt in body)
+    return len([stmt for stmt in body if type(stmt) in _LOOPS])
 
 
 # --- What a body touches
@@ -336,61 +353,47 @@ def own_loops(body: Body) -> int:
 
 def written(body: Body) -> set[Variable]:
     """The variables that a body may write."""
-    found = set[Variable]()
-    for stmt in statements(body):
-        if isinstance(stmt, ir.Assign):  # nearly all are
-            found.add(stmt.variable)
-        else:
-            found.update(targets(stmt))
+    assigns, others = parted(body)
+    found = {stmt.variable for stmt in assigns}
+    for stmt in others:
+        found.update(targets(stmt))
     return found
 
 
 def read(body: Body) -> set[Variable]:
     """The variables that a body may read; a guarded write does not count as reading the old value."""
-    found = set[Variable]()
-    for stmt in statements(body):
-        if isinstance(stmt, ir.Assign):  # nearly all are
-            value = stmt.value
-            if isinstance(value, Read):
-                found.add(value.variable)
-            elif not isinstance(value, Const):
-                found.update(variables_in(value))
-        else:
-            for expr in operands(stmt):
-                found.update(variables_in(expr))
+    assigns, others = parted(body)
+    found = {variable for assign in assigns for variable in variables_in(assign.value)}
+    for stmt in others:
+        found.update([variable for expr in operands(stmt) for variable in variables_in(expr)])
     return found
 
 
 def arrays_written(body: Body) -> set[Array]:
     """The arrays that a body may change."""
-    found = set[Array]()
-    for stmt in statements(body):
-        match stmt:
-            case ir.Store() | ir.Shift():
-                found.add(stmt.array)
-            case ir.Call():
-                found |= {argument.array for argument in stmt.arguments if isinstance(argument, ir.View)}
-            case _:
-                pass
+    others = parted(body)[1]
+    found = {stmt.array for stmt in others if isinstance(stmt, ir.Store | ir.Shift)}
+    for call in [stmt for stmt in others if isinstance(stmt, ir.Call)]:
+        found.update([argument.array for argument in call.arguments if isinstance(argument, ir.View)])
     return found
 
 
 def arrays_read(body: Body) -> set[Array]:
     """The arrays that a body may read."""
-    found = set[Array]()
-    for stmt in statements(body):
+    assigns, others = parted(body)
+    found = {load.array for assign in assigns for load in loads_in(assign.value)}
+    for stmt in others:
         if isinstance(stmt, ir.Shift):
             found.add(stmt.array)
-        for expr in operands(stmt):
-            if not isinstance(expr, LEAVES):
-                found.update([load.array for load in loads_in(expr)])
+        found.update([load.array for expr in operands(stmt) for load in loads_in(expr)])
     return found
 
 
 def leaves_to(body: Body) -> set[Label]:
     """The labels of enclosing blocks that a body may leave to."""
-    found = {stmt.label for stmt in statements(body) if isinstance(stmt, ir.Leave)}
-    return found - {stmt.label for stmt in statements(body) if isinstance(stmt, ir.Block)}
+    others = parted(body)[1]
+    found = {stmt.label for stmt in others if isinstance(stmt, ir.Leave)}
+    return found - {stmt.label for stmt in others if isinstance(stmt, ir.Block)}
 
 
 # --- Copies
@@ -493,4 +496,4 @@ def truth(condition: Expr) -> Expr:
 def with_guard(stmt: Stmt, guard: Expr) -> Stmt:
     """An effect that happens only if `guard` is not 0 as well."""
     assert isinstance(stmt, GUARDED | ir.DoWhile), stmt
-    return replace(stmt, guard=both(guard, stmt.guard))
+    return updated(stmt, guard=both(guard, stmt.guard))

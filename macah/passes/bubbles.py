@@ -49,7 +49,7 @@ from macah.walk import (
     map_operands,
     map_targets,
     operands,
-    statements,
+    parted,
     targets,
     truth,
     variables_in,
@@ -59,7 +59,7 @@ from macah.walk import (
 
 def bubbles(kernel: ir.Kernel) -> ir.Kernel:
     """Make blocking receives bubbles in a kernel that asks for it; see the module for an example."""
-    rare = any(isinstance(stmt, ir.Turns | ir.Late) for stmt in statements(kernel.body))
+    rare = any(isinstance(stmt, ir.Turns | ir.Late) for stmt in parted(kernel.body)[1])
     if not rare and (not kernel.bubbles or kernel.ordered):
         return kernel
     *leading, loop = kernel.body or (ir.DoWhile((), ir.FALSE),)

@@ -19,7 +19,7 @@ from macah import ir
 from macah.dependence import Distances
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Read, Stmt, Variable
 from macah.site import Site
-from macah.walk import has_loop, is_constant, loads_in, map_bodies, operands, statements
+from macah.walk import has_loop, is_constant, loads_in, map_bodies, operands, parted, statements
 
 SOON = 4
 """Loads in so many iterations may have to wait for a store."""
@@ -27,6 +27,8 @@ SOON = 4
 
 def complete_stores(kernel: ir.Kernel) -> ir.Kernel:
     """Store the old value where nothing was stored; see the module for an example."""
+    if not any(isinstance(stmt, If) for stmt in parted(kernel.body)[1]):
+        return kernel
     loads: dict[Array, list[Site]] = {}
     for stmt in statements(kernel.body):
         for load in _loads((stmt,)):

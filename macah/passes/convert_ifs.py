@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
 from arch.ops import COMPARISONS
 from macah import ir
@@ -22,7 +23,7 @@ from macah.passes.code import Code, Node
 from macah.passes.liveness import Live, apart, live_at_body_end, live_at_end, live_before, step_back
 from macah.passes.merge import merge
 from macah.passes.predicate import Arm, Predicates, negate
-from macah.walk import bodies, both, is_constant, targets, variables_in, with_guard
+from macah.walk import bodies, both, is_constant, parted, targets, variables_in, with_guard
 
 
 def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
@@ -38,15 +39,25 @@ def converted(body: Body, after: Iterable[Variable], predicates: Predicates) -> 
 class _Converter:
     def __init__(self, predicates: Predicates, body: Body) -> None:
         self.predicates = predicates
-        self.survey = _Survey(body)
+        self.whole = body
         self.order = 0
+
+    @cached_property
+    def survey(self) -> _Survey:
+        """What is inside the branches, if there are any."""
+        return _Survey(self.whole)
 
     def body(self, body: Body, after: Live) -> Body:
         """The kernel's body, or that of a loop."""
+        if not _has_branch(body):
+            return body
         live, pieces = set(after), list[Body]()
         for stmt in reversed(body):
             if isinstance(stmt, Assign):
                 pieces.append((stmt,))
+                step_back(stmt, live)
+            elif not isinstance(stmt, If):
+                pieces.append((self.statement(stmt, live, ir.TRUE),))
                 step_back(stmt, live)
             else:
                 pieces.append(self.arm((stmt,), live, ir.TRUE).body())
@@ -75,7 +86,7 @@ class _Converter:
     def statement(self, stmt: Stmt, after: set[Variable], path: Expr) -> Stmt:
         match stmt:
             case ir.DoWhile(body, condition, guard):
-                inner = self.body(body, live_at_body_end(stmt, after))
+                inner = self.body(body, live_at_body_end(stmt, after)) if _has_branch(body) else body
                 condition, guard = self.predicates.truth(condition), self.predicates.truth(guard)
                 return replace(stmt, body=inner, condition=condition, guard=both(path, guard))
             case Assign():
@@ -126,6 +137,10 @@ class _Converter:
         if is_constant(path, 1) and isinstance(condition, Read):
             return (), condition
         return self.predicates.named(both(path, condition), "path", stmt.where)
+
+
+def _has_branch(body: Body) -> bool:
+    return any(isinstance(stmt, If | ir.DoWhile) for stmt in parted(body)[1])
 
 
 def _is_logic(predicate: Expr) -> bool:

@@ -45,12 +45,26 @@ from macah.walk import has_loop, own_loops, statements, targets, variables_in, w
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Leave at most one loop directly in each body, and none in branches; see the module for an example."""
+    if _is_fused(kernel.body):
+        return kernel
     predicates = Predicates(kernel)
     counts = CountStages(kernel, predicates) if enabled(kernel, "count_ahead") else None
     nests = FlatStages(kernel, predicates) if enabled(kernel, "flat_stages") else None
     fuser = _Fuser(predicates, counts, nests)
     body = fuser.body(kernel.body, live_at_end(kernel))
     return replace(kernel, body=(*(counts.state if counts else ()), *body))
+
+
+def _is_fused(body: Body) -> bool:
+    """True if there is at most one loop directly in a body and in each loop, and none in branches."""
+    loops = [stmt for stmt in body if has_loop((stmt,))]
+    match loops:
+        case []:
+            return True
+        case [DoWhile(inner)]:
+            return _is_fused(inner)
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

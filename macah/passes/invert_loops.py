@@ -26,7 +26,7 @@ from macah import ir
 from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.optional import enabled
-from macah.walk import map_bodies, targets, written
+from macah.walk import has_loop, map_bodies, targets, written
 
 _Known = dict[Variable, Const]
 
@@ -98,7 +98,7 @@ def _do_while(body: Body, loop: ir.DoWhile, known: _Known) -> Body:
     if guard is not None and not guard.value:
         return ()
     _forget(known, written(body))
-    inner = _body(body, dict(known))
+    inner = _body(body, dict(known)) if has_loop(body) else body
     return (replace(loop, body=inner, guard=loop.guard if guard is None else ir.TRUE),)
 
 

@@ -31,10 +31,12 @@ from macah.walk import (
     Renaming,
     arrays_read,
     arrays_written,
+    bodies,
     has_loop,
     loads_in,
     map_expr,
     own_loops,
+    parted,
     read,
     replace_reads,
     statements,
@@ -46,7 +48,15 @@ from macah.walk import (
 
 def join_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Join neighbouring loops in all bodies where that is possible; see the module for an example."""
+    if not _has_neighbours(kernel.body):
+        return kernel
     return replace(kernel, body=_Joiner(Predicates(kernel), []).everywhere(kernel.body, live_at_end(kernel)))
+
+
+def _has_neighbours(body: Body) -> bool:
+    """True if there is more than one loop directly in a body, or in one inside it."""
+    inside = [inner for stmt in parted(body)[1] for inner in bodies(stmt)]
+    return any(own_loops(inner) > 1 for inner in (body, *inside))
 
 
 def not_joined(kernel: ir.Kernel) -> list[Refusal]:

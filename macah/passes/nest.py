@@ -195,6 +195,8 @@ class Builder:
 
 def _renamed(nest: Nest, names: dict[Variable, Variable]) -> Nest:
     """The same nest with other names for some variables, but for what stands after the inner loop."""
+    if not names:
+        return nest
     renaming = Renaming(names)
     inner = renaming.body((nest.inner,))[0]
     assert isinstance(inner, DoWhile)

@@ -107,7 +107,7 @@ class Predicates:
 
     def holds(self, expr: Expr) -> bool:
         """True if the value is a predicate already: 0 or 1."""
-        return is_predicate(expr, self.known)
+        return is_predicate(expr) or is_predicate(expr, self.known)  # `known` takes long to find
 
     def is_unspecified(self, expr: Expr) -> bool:
         """True if the value is that of a variable that nothing assigns."""

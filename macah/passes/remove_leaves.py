@@ -23,7 +23,7 @@ from dataclasses import replace
 from macah import ir
 from macah.ir import Assign, Block, Body, Const, Expr, If, Label, Leave, Read, Stmt, Variable
 from macah.passes.predicate import Predicates, either, negate
-from macah.walk import both, leaves_to, map_bodies
+from macah.walk import both, leaves_to, map_bodies, parted
 
 Labels = Set[Label]
 _NONE: frozenset[Label] = frozenset()
@@ -41,6 +41,8 @@ class _Remover:
 
     def body(self, body: Body, tail: Labels) -> Body:
         """A body without leaves. Those to a label in `tail` are the same as reaching its end."""
+        if not any(isinstance(stmt, Leave | Block | ir.DoWhile) for stmt in parted(body)[1]):
+            return body
         done: list[Stmt] = []
         for place, stmt in enumerate(body):
             last = place + 1 == len(body)
