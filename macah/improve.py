@@ -20,10 +20,19 @@ Words = Mapping[int, Range]
 
 Step = Callable[[Loop, Words], tuple[Rebuilt, Loop] | None]
 
+MOST_TWICE = 20_000
+"""Graphs of more drafts are not made narrower again with what logic has found: no accelerator holds them."""
+
+
+def narrow_again(loop: Loop, words: Words) -> tuple[Rebuilt, Loop] | None:
+    """The same as `narrow`, for graphs that are not large."""
+    return narrow(loop, words) if len(loop.graph.drafts) <= MOST_TWICE else None
+
+
 STEPS: tuple[tuple[str, Step], ...] = (
     ("narrow", narrow),
     ("logic", simplify_logic),
-    ("narrow", narrow),
+    ("narrow", narrow_again),
     ("slopes", slopes),
     ("held", held),
 )

@@ -24,9 +24,10 @@ from macah.fuse import fuse
 from macah.graph import Before, Recurrences, finish
 from macah.improve import Effects, improved, shared
 from macah.ir import Array, Body, Read, Stream, Variable
+from macah.memory_orders import memory_orders
 from macah.names import unused_name
 from macah.optional import enabled
-from macah.orders import lead_orders, memory_orders, stream_orders
+from macah.orders import lead_orders, stream_orders
 from macah.pack_words import sent_words
 from macah.rewrite import Loop
 from macah.share_ports import with_shared_ports

@@ -1,12 +1,14 @@
 """Orders between accesses: all that are needed, directly or by way of others."""
 
 import random
+import tracemalloc
 
 import pytest
 
 from macah.graph import ZERO, Before
 from macah.ir import Variable
-from macah.orders import LEAD, Access, lead_orders, memory_orders, stream_orders
+from macah.memory_orders import memory_orders
+from macah.orders import LEAD, Access, lead_orders, stream_orders
 
 BASES = [Before(Variable("a")), Before(Variable("b")), ZERO]
 
@@ -70,3 +72,16 @@ def test_a_stream_waits_for_what_others_of_its_direction_did_some_elements_ago()
         (2, 7, 1),
     ]
     assert lead_orders([[1, 2]], [2]) == []
+
+
+def test_many_accesses_that_may_all_meet_follow_each_other():
+    """Twenty thousand: what each does not come before takes no room in proportion to all others."""
+    accesses = [Access(n, n % 2 == 0, Before(Variable(str(n))), 0) for n in range(20_000)]
+    tracemalloc.start()
+    orders = memory_orders(accesses)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [(o.before, o.after) for o in orders if o.distance == 0] == [(n, n + 1) for n in range(19_999)][
+        ::-1
+    ]
+    assert most < 40 << 20
