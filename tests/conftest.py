@@ -24,7 +24,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # As the command does, and for its reason.
 collect_rarely()
-# What a shell starts in the background without job control ignores Ctrl-C, which tests send to what they start.
+# What a shell starts in the background may ignore Ctrl-C, which tests send to what they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
