@@ -41,7 +41,7 @@ class _Balancer:
         for number in sorted(self.flow.live):
             draft = self.graph.drafts[number]
             if _is_chain(self.flow, number):
-                draft.operands = self._rebuilt(number, draft, list(_leaves(self.flow, draft)))
+                draft.operands = self._rebuilt(number, draft, list(chain_leaves(self.flow, draft)))
             self._measure(number)
 
     # --- What it becomes
@@ -94,13 +94,13 @@ class _Balancer:
 def _is_chain(flow: Flow, number: int) -> bool:
     """True if an operation is the last one of a chain of more than two values."""
     draft = flow.graph.drafts[number]
-    if draft.op not in ASSOCIATIVE or _absorbed(flow, number):
+    if draft.op not in ASSOCIATIVE or absorbed(flow, number):
         return False
     return any(_is_inner(flow, value, draft.op) for value in draft.operands)
 
 
-def _absorbed(flow: Flow, number: int) -> bool:
-    """True if the node is in the middle of a chain."""
+def absorbed(flow: Flow, number: int) -> bool:
+    """True if a node is in the middle of a chain of one operation."""
     drafts = flow.graph.drafts
     return flow.uses[number] == 1 and drafts[flow.parent[number]].op == drafts[number].op
 
@@ -110,7 +110,7 @@ def _is_inner(flow: Flow, value: Value, op: str) -> bool:
     return isinstance(value, Use) and flow.uses[value.node] == 1 and flow.graph.drafts[value.node].op == op
 
 
-def _leaves(flow: Flow, draft: Draft) -> Iterator[Value]:
+def chain_leaves(flow: Flow, draft: Draft) -> Iterator[Value]:
     """What a chain combines."""
     pending = list(reversed(draft.operands))
     while pending:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from backend.dfg import Const, Use
+from macah.balance import absorbed, chain_leaves
 from macah.flow import Flow
 from macah.graph import ZERO, Before, Draft, Value
 from macah.ir import Variable
@@ -178,9 +179,9 @@ class Plan:
         return isinstance(value, Use) and value.output == 0 and value.node in self.leading[step]
 
     def _chain(self, number: int, draft: Draft) -> None:
-        if self.flow.uses[number] == 1 and self.loop.graph.drafts[self.flow.parent[number]].op == draft.op:
+        if absorbed(self.flow, number):
             return
-        leaves = list(self._leaves(draft))
+        leaves = list(chain_leaves(self.flow, draft))
         spots = [self.spot(leaf) for leaf in leaves]
         for first in spots:
             same = [spot is not None and first is not None and spot.step == first.step for spot in spots]
@@ -191,17 +192,6 @@ class Plan:
                     first, members, tuple(leaf for leaf, inside in both if not inside)
                 )
                 return
-
-    def _leaves(self, draft: Draft) -> Iterator[Value]:
-        pending = list(reversed(draft.operands))
-        while pending:
-            value = pending.pop()
-            if isinstance(value, Use) and self.flow.uses[value.node] == 1 and self.spot(value) is None:
-                inner = self.loop.graph.drafts[value.node]
-                if inner.op == draft.op:
-                    pending.extend(reversed(inner.operands))
-                    continue
-            yield value
 
 
 def components_of(loop: Loop, flow: Flow) -> list[Component]:

@@ -27,6 +27,9 @@ from macah.widths import Widths
 def slopes(loop: Loop, words: Mapping[int, Range]) -> tuple[Rebuilt, Loop] | None:
     """The loop with such recurrences counted from slopes; None if there are none.
 
+    A change of potentials in the (max, +) algebra, as D. B. Johnson's reweighting of graphs (1977): where all
+    cycles have the same mean, which is the step, all of their arcs come to weigh nothing.
+
     `words` are the ranges of drafts that are not pure. Also None if what must be known is not.
     """
     needed = loop.live()

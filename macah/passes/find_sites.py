@@ -24,10 +24,14 @@ from macah.walk import (
     map_expr,
     map_operands,
     operands,
+    parted,
     statements,
     targets,
     updated,
 )
+
+MANY = 1 << 32
+"""More executions of the bodies of loops are not counted; nor if it is not known how often a loop runs."""
 
 
 def find_sites(kernel: ir.Kernel) -> ir.Kernel:
@@ -42,7 +46,7 @@ def find_sites(kernel: ir.Kernel) -> ir.Kernel:
 
 def _has_loops(body: Body) -> bool:
     """True if there is more than one: the iterations of one are those that its counter counts."""
-    return sum(isinstance(stmt, DoWhile) for stmt in statements(body)) > 1
+    return sum(isinstance(stmt, DoWhile) for stmt in parted(body)[1]) > 1
 
 
 def _most_iterations(kernel: ir.Kernel, executions: int) -> int | None:
@@ -54,9 +58,6 @@ def _most_iterations(kernel: ir.Kernel, executions: int) -> int | None:
     if executions > MANY or kernel.bubbles or kernel.rare:
         return None
     return 4 * (executions + 1) * (kernel.row + kernel.delay + 1)
-
-
-MANY = 1 << 32
 
 
 class Finder:
