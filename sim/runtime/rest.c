@@ -10,7 +10,9 @@
 
 #include "cosim.h"
 
-static const uint64_t PATIENCE = 100000000, BUDGET = 5000000000; /* once, and for all sleeps of a run */
+/* Once, and for all sleeps of a run. Of the time between two looks no more than LONGEST counts: the referee may have
+ * waited for something else meanwhile, as for a simulator that starts, or for a processor. */
+static const uint64_t PATIENCE = 100000000, BUDGET = 5000000000, LONGEST = 1000000;
 
 uint64_t macah_read_clock(clockid_t clock) {
   struct timespec time;
@@ -115,11 +117,12 @@ static int held; /* by sleepers, at the last look */
 
 /* Whether all that sleep do so for long, or have slept for long in all. */
 static int sleep_is_long(uint64_t now, const struct others *others) {
-  static uint64_t began, before, in_all;
-  if (!began) began = now;
-  if (held) in_all += now - before;
+  static uint64_t before, run, in_all;
+  uint64_t passed = now - before < LONGEST ? now - before : LONGEST;
+  if (held) in_all += passed;
+  run += passed;
   before = now;
-  held = others->sleep && now - others->since <= PATIENCE && (in_all < BUDGET || in_all < (now - began) / 2);
+  held = others->sleep && now - others->since <= PATIENCE && (in_all < BUDGET || in_all < run / 2);
   return !held;
 }
 

@@ -65,6 +65,50 @@ int main(void)
   printf("%d %d\\n", done, one);
 }
 """
+# While the second simulator takes its time to start, a thread sleeps; that is not to count as sleep.
+STARTS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int stream first, second, ready;
+int socketpair(int domain, int type, int protocol, int *ends)
+{
+  static int simulators;
+  if (simulators++) sleep(6);
+  return syscall(SYS_socketpair, domain, type, protocol, ends);
+}
+static void *poll(void *result)
+{
+  int looks = 0;
+  poll: kernel {
+    int x, w, taken = 0;
+    ready <! 1;
+    while (taken < 20) { looks++; w :: x <? first; if (w) taken++; }
+  }
+  *(int *)result = looks;
+  return 0;
+}
+static void *pass(void *unused)
+{
+  usleep(30000);
+  pass: kernel { int x; x <? second; x++; }
+  return unused;
+}
+int main(void)
+{
+  pthread_t threads[2];
+  int looks = 0, x;
+  first = pstream_create(int, 2), second = pstream_create(int, 2), ready = pstream_create(int, 2);
+  pthread_create(&threads[0], 0, poll, &looks);
+  x <? ready;
+  pthread_create(&threads[1], 0, pass, 0);
+  for (int i = 0; i < 20; i++) { usleep(i ? 3000 : 60000); first <! i; }
+  second <! 1;
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+  printf("%d\\n", looks);
+}
+"""
 
 
 Outcome = tuple[str, str, int, tuple[bytes, ...]]
@@ -99,6 +143,13 @@ def test_a_thread_that_never_rests_ends_the_order_not_the_program(tmp_path: Path
     done = run(program, env={**os.environ, "MACAH_TIME": "", "MACAH_REST_SECONDS": "1"})
     assert (done.stdout, done.returncode) == ("7 2\n", 0)
     assert "p.macah:6: thread" in done.stderr and "runs may differ" in done.stderr
+
+
+def test_no_time_passes_for_a_sleeper_after_a_slow_start(tmp_path: Path) -> None:
+    quick = STARTS.replace("sleep(6)", "sleep(0)")
+    found = [run(build(text, tmp_path, "--time=lockstep"), 0) for text in (quick, STARTS)]
+    assert len({(done.stdout, done.stderr, done.returncode) for done in found}) == 1, found
+    assert found[0].returncode == 0, found
 
 
 def test_without_lock_step_nobody_takes_turns(tmp_path: Path) -> None:
