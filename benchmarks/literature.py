@@ -125,7 +125,7 @@ def measure(source: Path, array: str, conflicts: int) -> Row:
     ii, horizon = mapping.interval, 0
     bounds = tightened(bounds, Problem(dfg, fabric), ii)
     if conflicts and ii > bounds.mii:
-        from backend.exact import ProveOptions, minimal
+        from backend.certify import ProveOptions, minimal
 
         found = minimal(dfg, fabric, mapping, ProveOptions(conflicts=conflicts))
         assert found.mapping is not None

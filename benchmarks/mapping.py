@@ -236,7 +236,7 @@ def measure(case: Case, options: MapOptions, prove: bool) -> Row:
     try:
         bounds = minimum_interval(dfg, fabric)
         if prove:
-            from backend.exact import ProveOptions, certify
+            from backend.certify import ProveOptions, certify
 
             certificate = certify(dfg, fabric, options, ProveOptions(), lambda _: None)
             ii = certificate.mapping.interval if certificate.mapping else 0

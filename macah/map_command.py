@@ -214,7 +214,7 @@ def _map(
     horizon = 0
     if prove:
         # Imported here: it loads a solver, which nothing else needs.
-        from backend.exact import ProveOptions, certify, minimal
+        from backend.certify import ProveOptions, certify, minimal
 
         limits = ProveOptions(slack, seconds=options.time_limit or 1e9)
         if warm is None:

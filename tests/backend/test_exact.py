@@ -5,9 +5,10 @@ import pytest
 
 from arch.describe import load_fabric
 from arch.fabric import Fabric
+from backend.certify import ProveOptions, certify, minimal
 from backend.check import check_mapping
 from backend.dfg import DFG, Node, Use
-from backend.exact import ProveOptions, Status, Way, certify, minimal, prove, solve
+from backend.exact import Status, Way, prove, solve
 from backend.exact_domain import Domain
 from backend.exact_model import ground
 from backend.flat import Problem
@@ -95,10 +96,10 @@ def test_a_small_graph_that_maps_at_the_bound_needs_no_search(
     monkeypatch: pytest.MonkeyPatch, hasty: float
 ) -> None:
     """A hasty attempt maps it; where that fails (it has hardly any moves), the solver does."""
-    monkeypatch.setattr("backend.exact.HASTY", hasty)
+    monkeypatch.setattr("backend.certify.HASTY", hasty)
     asked: list[int] = []
-    monkeypatch.setattr("backend.exact.prove", lambda *given: asked.append(given[2]) or prove(*given))
-    monkeypatch.setattr("backend.exact.map_kernel", None)
+    monkeypatch.setattr("backend.certify.prove", lambda *given: asked.append(given[2]) or prove(*given))
+    monkeypatch.setattr("backend.certify.map_kernel", None)
     dfg, fabric = graphs.layered(10, 1), load_fabric("satmapit:2x2")
     found = certify(dfg, fabric, MapOptions(), ProveOptions(), lambda _: None)
     assert found.proven and found.horizon is None and found.mapping is not None

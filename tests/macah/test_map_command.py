@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from arch.describe import load_fabric
-from backend import exact
+from backend import certify
 from backend.check import check_mapping
 from backend.configuration import configure
 from backend.foreign import GraphError, to_dfg
@@ -266,7 +266,7 @@ def test_a_proof_that_is_interrupted_keeps_what_is_known(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(exact, "prove", interrupted)
+    monkeypatch.setattr(certify, "prove", interrupted)
     capsys.readouterr()
     assert run(path, "--arch", "satmapit:2x2", "--warm", mapping, "--prove", "--json") == 0
     found = json.loads(capsys.readouterr().out)
