@@ -1,8 +1,8 @@
 """One attempt at an interval: a schedule, a placement and its routing, as its number says, and its repair.
 
-The first at an interval is mended apart, after the search has asked whether there can be mappings at all:
-where there are none, a repair is mostly what costs most. An attempt depends on the problem, the options, its
-interval and its number alone, so it may be made anywhere.
+The first at an interval is mended apart, after the search has asked whether there can be mappings at all,
+and mostly after a second has failed, too: a repair is what costs most. An attempt depends on the problem, the
+options, its interval and its number alone, so it may be made anywhere.
 """
 
 from __future__ import annotations

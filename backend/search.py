@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .ahead import Ahead, Key
-from .attempt import BURSTING, HUGE, MANY, RECIPES, SHORT, STARVED, Attempts
+from .attempt import BURSTING, HUGE, MANY, RECIPES, SHORT, STARVED, Attempts, Tried
 from .bound import Bounds
 from .clock import Clock, OutOfTime
 from .core import raised, refutation
@@ -82,13 +82,14 @@ BARREN = 3
 @dataclass(slots=True)
 class Trials:
     """Attempts at an interval, the fewest conflicts left, whether more are of no use, nor of the solver, and
-    whether there is no mapping."""
+    whether there is no mapping. `broken` is the first attempt while it waits for its repair."""
 
     made: int = 0
     fewest: int = 1 << 30
     closed: bool = False
     asked: bool = False
     refuted: bool = False
+    broken: Tried | None = None
 
 
 class Search:
@@ -369,11 +370,8 @@ class Search:
         tried = self.ahead.outcome((interval, number), likely, pulse)
         if not isinstance(tried.result, Mapping):
             self.ahead.expect(likely)
-        if number == 0 and not isinstance(tried.result, Mapping):
-            if self._refuted(interval):
-                self._trials(interval).closed = True
-            else:
-                tried = self.ahead.attempts.mended(tried, pulse)
+        if not isinstance(tried.result, Mapping):
+            tried = self._mended(interval, number, tried, pulse)
         if self.leanest is None or tried.need < self.leanest[0]:
             self.leanest = tried.need, tried.schedule
         self.hungry = tried.result == STARVED
@@ -387,6 +385,21 @@ class Search:
             if tried.left and (self.fewest is None or tried.left.count < self.fewest.count):
                 self.fewest, self.barren = tried.left, -1
         return tried.result
+
+    def _mended(self, interval: int, number: int, tried: Tried, pulse: Callable[[int], None]) -> Tried:
+        """What failed, or the first attempt repaired: at once if it is the only one, else once the second
+        has failed, too, as a repair may take as long as several attempts."""
+        trials, attempts = self._trials(interval), self.ahead.attempts
+        if number == 0 and self._refuted(interval):
+            trials.closed = True
+        elif number == 0 and self._attempts(interval)[1] == 1:
+            return attempts.mended(tried, pulse)
+        elif number == 0:
+            trials.broken = tried
+        elif trials.broken is not None:
+            mended, trials.broken = attempts.mended(trials.broken, pulse), None
+            return mended if isinstance(mended.result, Mapping) else tried
+        return tried
 
     def _pulse(self, name: str) -> Callable[[int], None]:
         """Looks at the clock, and tells from time to time how many conflicts an attempt has left."""

@@ -10,7 +10,7 @@ import pytest
 from graphs import layered
 
 from arch.describe import load_fabric
-from backend.attempt import Attempts
+from backend.attempt import Attempts, Tried
 from backend.check import check_mapping
 from backend.core import Refutation
 from backend.exact_model import ground
@@ -107,6 +107,28 @@ def test_the_first_attempt_is_mended_apart_and_others_end_with_a_repair(
     monkeypatch.setattr("backend.attempt.repaired", lambda _, nearly, *__: asked.append(nearly))
     tries = [attempts.make(3, number, lambda _: None).left for number in range(1, 8)]
     assert asked == [left.nearly for left in tries if left is not None and left.nearly is not None] != []
+
+
+def test_a_second_attempt_comes_before_the_repair_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which may take as long as several attempts."""
+    dfg = layered(40, 4)
+    first, second = (Attempts(Problem(dfg, MESH), MapOptions()).make(3, n, lambda _: None) for n in (0, 1))
+    assert first.left is not None
+    mapping = map_kernel(dfg, MESH, MapOptions(interval=3))
+    done: list[str] = []
+
+    def make(_: Attempts, interval: int, number: int, __: object) -> Tried:
+        done.append(f"{interval}: attempt {number}")
+        return first if number == 0 else replace(second, result=5, left=None)
+
+    def repaired(*_: object) -> Mapping:
+        done.append("repair")
+        return mapping
+
+    monkeypatch.setattr(Attempts, "make", make)
+    monkeypatch.setattr("backend.attempt.repaired", repaired)
+    assert map_kernel(dfg, MESH, MapOptions(interval=3)) == mapping
+    assert done == ["3: attempt 0", "3: attempt 1", "repair"]
 
 
 def test_an_interval_that_is_refuted_is_not_mended(monkeypatch: pytest.MonkeyPatch) -> None:
