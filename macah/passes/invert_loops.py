@@ -58,17 +58,30 @@ def _body(body: Body, known: _Known) -> Body:
     """A body without `While`; `known` are constants at its start, and is changed to those at its end."""
     result: list[Stmt] = []
     for stmt in body:
-        result.extend(_statement(stmt, known))
+        made = _statement(stmt, known)
+        if result and made and _is_replaced(result[-1], made[0]):
+            result.pop()
+        result.extend(made)
     return tuple(result)
+
+
+def _is_replaced(first: Stmt, second: Stmt) -> bool:
+    """True for `x = 16; x = 15;`."""
+    match first, second:
+        case Assign(variable), Assign(again, Const()):
+            return variable is again
+        case _:
+            return False
 
 
 def _statement(stmt: Stmt, known: _Known) -> Body:
     match stmt:
         case Assign(variable, value):
-            _forget(known, (variable,))
             constant = _constant(value, known)
+            _forget(known, (variable,))
             if constant is not None:
                 known[variable] = constant
+                stmt = replace(stmt, value=constant)
             return (stmt,)
         case ir.While():
             return _invert(stmt, known)

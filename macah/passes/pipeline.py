@@ -11,6 +11,7 @@ from macah.optional import OPTIONAL
 from macah.passes.accumulate import accumulate
 from macah.passes.bank_arrays import bank_arrays
 from macah.passes.bubbles import bubbles
+from macah.passes.compare_counters import compare_counters
 from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.delay_rows import delay_rows
@@ -50,6 +51,7 @@ class Pass:
 PIPELINE = (
     Pass(inline_calls, removes=(ir.Call,)),
     Pass(unroll_for, removes=(ir.UnrolledFor,)),
+    Pass(compare_counters),
     Pass(unroll_loops),
     Pass(separate_streams),
     Pass(scalarize_arrays),

@@ -44,3 +44,8 @@ def test_a_constant_guard_of_wide_words_is_evaluated_at_the_operands_width() -> 
     wide = ir.Apply("slt", (ir.Apply("sext32", (ir.Read(i),), 64), ir.Const(0, 64)))
     made = kernel(let(i, 0xFFFFFFFF), ir.While((), wide, (let(i, op("add", i, 1)),)), send(i))
     assert text(invert_loops(made)).startswith("i = -1\ndo:\n")
+
+
+def test_what_the_test_computes_from_constants_before_the_loop_is_a_constant() -> None:
+    made = kernel(let(i, 16), ir.While((let(i, op("sub", i, 1)),), op("ne", i, 0), (send(i),)))
+    assert text(invert_loops(made)).startswith("i = 15\ndo:\n")
