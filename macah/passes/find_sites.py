@@ -10,6 +10,7 @@ is what it was before, but the load has the site `#i` and the store `#i + 1` (`m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from macah import ir
@@ -147,7 +148,7 @@ class Finder:
         loop, counters = Loop(), find_counters(stmt, changed)
         self.forms.loops.append(loop)
         self.forms.enter(loop, counters, changed)
-        limit(loop, stmt, self.forms.at_end(loop, counters), self.forms)
+        self.limited(loop, stmt, counters)
         outside, self.branches = self.branches, 0
         body, inside = self.body(stmt.body)
         self.branches = outside
@@ -156,6 +157,10 @@ class Finder:
         self.forms.loops.pop()
         self.forms.leave(loop, stepped_at_last(stmt, counters), changed, before, sure)
         return replace(stmt, body=body), loop.fewest * loop.least if sure else 0
+
+    def limited(self, loop: Loop, stmt: DoWhile, counters: Mapping[Variable, int]) -> None:
+        """Note how often a loop runs that is entered here."""
+        limit(loop, stmt, self.forms.at_end(loop, counters), self.forms)
 
 
 def _changed(body: Body) -> list[Variable]:

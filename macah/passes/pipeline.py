@@ -14,6 +14,7 @@ from macah.passes.bubbles import bubbles
 from macah.passes.compare_counters import compare_counters
 from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
+from macah.passes.count_trips import count_trips
 from macah.passes.delay_rows import delay_rows
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
@@ -61,6 +62,7 @@ PIPELINE = (
     Pass(simplify, removes=(ir.Forget,)),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
+    Pass(count_trips),
     Pass(bank_arrays),
     Pass(accumulate),
     Pass(join_loops),
