@@ -25,6 +25,13 @@ does of placing and of routing."""
 DEAR = ((1, 1, 1), (2, 3, 2))
 """The same where an attempt takes seconds."""
 
+PATIENT = ((0, 10, 1), (1, 10, 1), (0, 30, 1))
+"""The same of attempts from number LATE on, for arrays whose tiles have one output register: conflicts there
+hardly ever end by other ways, but ten times the placing leaves half of them."""
+
+LATE = 100
+"""The number of the first such attempt."""
+
 MANY = 250
 """Graphs of more nodes are those whose attempts take seconds."""
 
@@ -74,8 +81,7 @@ class Attempts:
         `pulse` is told again and again how many conflicts are left, and may raise what ends the work.
         """
         problem, options = self.problem, self.options
-        recipes = RECIPES if problem.nodes <= MANY else DEAR
-        stretch, placing, routing = recipes[number % len(recipes)]
+        stretch, placing, routing = self._recipe(number)
         seed = options.seed * 1000003 + interval * 101 + number
         effort = options.effort * placing / (2 if problem.nodes > HUGE else 1)
         heat = HOT if interval <= SHORT else WARM
@@ -89,6 +95,12 @@ class Attempts:
             return Tried(result, placement.schedule, need)
         tried = Tried(result.count, placement.schedule, need, result)
         return self.mended(tried, pulse) if number else tried
+
+    def _recipe(self, number: int) -> tuple[int, int, int]:
+        if number >= LATE:
+            return PATIENT[(number - LATE) % len(PATIENT)]
+        recipes = RECIPES if self.problem.nodes <= MANY else DEAR
+        return recipes[number % len(recipes)]
 
     def mended(self, tried: Tried, pulse: Callable[[int], None]) -> Tried:
         """An attempt that left few conflicts, with a mapping if a repair meets one."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .ahead import Ahead, Key
-from .attempt import BURSTING, HUGE, MANY, RECIPES, SHORT, STARVED, Attempts, Tried
+from .attempt import BURSTING, HUGE, LATE, MANY, PATIENT, RECIPES, SHORT, STARVED, Attempts, Tried
 from .bound import Bounds
 from .clock import Clock, OutOfTime
 from .core import raised, refutation
@@ -75,6 +75,12 @@ BURST = 1.15
 """If a gentle schedule of the longest interval holds so many times more values at once than there are
 registers, no interval helps."""
 
+STRIDES = 8
+"""Longer placing begins with this part of the way down to the bound."""
+
+PROMISING = 1 / 3
+"""It goes on at an interval while there are no more conflicts than this part of the operations."""
+
 BARREN = 3
 """Where so many intervals in a row leave no fewer conflicts than those before, longer ones do not help."""
 
@@ -135,6 +141,7 @@ class Search:
             self._leap()
             self._descend()
             self._hope()
+            self._persevere()
         except OutOfTime:
             self.late = True
         except KeyboardInterrupt:
@@ -238,6 +245,33 @@ class Search:
             self.best = found
             self.report(f"II {interval}: mapped by the solver")
 
+    def _persevere(self) -> None:
+        """Place for long below what was reached, in ever shorter steps, where the solver is not asked."""
+        if not self.dense or self.overwritten or self.best is None or self.problem.nodes > HUGE:
+            return
+        least = self.options.interval or self.bounds.mii
+        step = max(1, (self.best.interval - least) // STRIDES)
+        while step and self.best.interval > least:
+            interval = max(self.best.interval - step, least)
+            found = self._placed(interval)
+            self.best, step = (found, step) if found else (self.best, step // 2)
+
+    def _placed(self, interval: int) -> Mapping | None:
+        """A mapping of attempts that place for long, while these leave few conflicts."""
+        number = LATE
+        while number < LATE + self._long() and not self._trials(interval).refuted:
+            result = self._attempt(interval, number)
+            if not isinstance(result, int):
+                return result
+            if result > PROMISING * self.problem.nodes:
+                return None
+            number += 1
+        return None
+
+    def _long(self) -> int:
+        """How many attempts place for long."""
+        return 1 if self.problem.nodes > MANY else len(PATIENT)
+
     def _trials(self, interval: int) -> Trials:
         return self.trials.setdefault(interval, Trials())
 
@@ -317,6 +351,8 @@ class Search:
     def _likely(self, interval: int, number: int) -> list[Key]:
         """The attempts that are likely to be wanted after one that fails."""
         attempts, first = self._attempts(interval)
+        if number >= LATE:
+            attempts = LATE + self._long()
         here = [(interval, k) for k in range(number + 1, attempts)]
         if not self.rising:
             return here

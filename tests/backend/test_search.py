@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from graphs import fir
+from graphs import fir, layered
 
 from arch.describe import load_fabric
+from backend.attempt import LATE, PATIENT
 from backend.bound import minimum_interval
 from backend.clock import Clock
 from backend.flat import Problem
@@ -54,3 +55,51 @@ def test_the_shortest_interval_is_found_though_steps_are_long(reachable: tuple[i
 
 def test_far_above_the_bound_one_interval_without_a_mapping_is_bad_luck() -> None:
     assert reached(20, *range(22, 90)) == 20
+
+
+class Persevering(Scripted):
+    """A search in which attempts that place for long reach more: those of number `lucky`, at any interval."""
+
+    lucky: int
+    left: int
+    made: list[tuple[int, int]]
+
+    def _attempt(self, interval: int, number: int) -> Mapping | int:
+        self.made.append((interval, number - LATE))
+        if number - LATE == self.lucky:
+            return cast(Mapping, SimpleNamespace(interval=interval))
+        return self.left
+
+
+def persevered(arch: str, nodes: int, lucky: int, left: int) -> tuple[int, list[tuple[int, int]]]:
+    """The interval that is found where the others reach 12, and the attempts that place for long."""
+    dfg, fabric = layered(nodes, 1), load_fabric(arch)
+    search = Persevering(
+        Problem(dfg, fabric),
+        minimum_interval(dfg, fabric),
+        256,
+        MapOptions(),
+        Clock(0.0),
+        lambda _: None,
+    )
+    search.least, search.reachable = 12, frozenset((12,))
+    search.lucky, search.left, search.made = lucky, left, []
+    mapping = search.smallest()
+    return mapping.interval if mapping else 0, search.made
+
+
+def test_placing_for_long_goes_on_down_to_the_bound() -> None:
+    bound = minimum_interval(layered(60, 1), load_fabric("satmapit:4x4")).mii
+    found, made = persevered("satmapit:4x4", 60, 1, 10)
+    assert found == bound
+    assert made == [(interval, k) for interval in range(11, bound - 1, -1) for k in (0, 1)]
+
+
+def test_placing_for_long_ends_where_it_leaves_many_conflicts_or_all_attempts_fail() -> None:
+    assert persevered("satmapit:4x4", 60, 1, 30) == (12, [(11, 0)])
+    assert persevered("satmapit:4x4", 60, -1, 10) == (12, [(11, k) for k in range(len(PATIENT))])
+
+
+def test_only_arrays_whose_outputs_are_overwritten_are_placed_for_long() -> None:
+    assert persevered("grid4x4", 60, 0, 10) == (12, [])
+    assert persevered("satmapit:4x4", 40, 0, 10)[1] == []  # the solver's
