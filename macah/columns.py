@@ -6,6 +6,7 @@ aligning the words of the two lines. What a macro expanded to is placed where th
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def _words(text: str, number: int, file: str, line: int) -> tuple[dict[int, _Col
 
 def _source_line(file: str, line: int) -> str | None:
     try:
-        lines = _lines(file, Path(file).stat().st_mtime_ns)
+        lines = _lines(file, os.stat(file).st_mtime_ns)  # noqa: PTH116 - asked for each line
     except (OSError, ValueError):
         return None
     return lines[line - 1] if 0 < line <= len(lines) else None

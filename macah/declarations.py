@@ -66,6 +66,15 @@ class Declarations(Recovering):
         self._scope_stack.append(_Scope(self._scope_stack[-1]))
         self._typedef_checked_token = None
 
+    def _peek(self, k: int = 1) -> Any:
+        """As pycparser's, in one call instead of two: this is what a parser does most."""
+        stream = self._tokens
+        at = stream.index + k - 1
+        token = stream.tokens[at] if 0 <= at < len(stream.tokens) else None
+        if token is not self._typedef_checked_token:
+            self._classify_identifier(token)
+        return token
+
     def _is_type_in_scope(self, name: str) -> bool:
         """As pycparser's, but blocks without declarations, one in the other, cost nothing."""
         scope: dict[str, bool] = self._scope_stack[-1]

@@ -9,7 +9,7 @@ from operator import is_
 from macah import ir
 from macah.fold import Holds, fold, fold_apply, is_predicate
 from macah.ir import Apply, Assign, Body, Const, Expr, Label, Load, Read, Stmt, Variable
-from macah.walk import GUARDED, is_constant, map_operands, targets, written
+from macah.walk import GUARDED, LEAVES, is_constant, map_operands, targets, written
 
 # What variables certainly are at a point: constants, or other variables; None where control never comes.
 Known = dict[Variable, Expr] | None
@@ -125,9 +125,12 @@ class Propagator:
         """Rewrite an assignment; the same object where it stays as it is."""
         variable, old = stmt.variable, stmt.value
         value = _put_in(old, self._facts, self.holds, {})
-        if not isinstance(value, Read) or value.variable is not variable:
+        if isinstance(value, Read) and value.variable is variable:
+            return
+        # Of most variables nothing is known, nor are they known as copies: then there is nothing to forget.
+        if isinstance(value, LEAVES) or variable in self._facts or variable in self.copies:
             self.assign(variable, value)
-            out.append(stmt if value is old else Assign(variable, value, stmt.where))
+        out.append(stmt if value is old else Assign(variable, value, stmt.where))
 
     def statement(self, stmt: Stmt, out: list[Stmt]) -> None:
         match stmt:
@@ -234,7 +237,12 @@ def _put_in(old: Expr, known: dict[Variable, Expr], holds: Holds, done: dict[int
     if found is not None:
         return found
     if isinstance(old, Apply):
-        inner = tuple([_put_in(arg, known, holds, done) for arg in old.args])
+        inner = tuple(
+            [
+                known.get(arg.variable, arg) if isinstance(arg, Read) else _put_in(arg, known, holds, done)
+                for arg in old.args
+            ]
+        )
         same = all(map(is_, inner, old.args))
         new = fold(old, holds) if same else fold_apply(old.op, inner, old.bits, holds)
     else:

@@ -43,10 +43,10 @@ class TokenList:
 
     def next(self) -> MacahToken | None:
         """Consume and return a token; None at the end."""
-        token = self.peek()
-        if token is not None:
-            self.index += 1
-        return token
+        if self.index == len(self.tokens):
+            return None
+        self.index += 1
+        return self.tokens[self.index - 1]
 
     def mark(self) -> int:
         """The present position, for `reset`."""

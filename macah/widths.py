@@ -19,14 +19,12 @@ from macah.graph import Before, Draft, Value
 from macah.ir import Variable
 from macah.ranges import ALL, HALF, TRUTH, WORD, Range, exactly, joined, made
 from macah.ranges_of import COMPARE, range_of
+from macah.relevance import DEPTH, EFFECTS, LITERALS, Relevance
 from macah.rewrite import Loop
 
-_DEPTH = 3  # how far a condition is followed into what a value is made from
-_LITERALS = 8  # so many parts of a condition are looked at
 _FINE = 8  # what grows more often stops at fewer numbers
 _STEPS = 16  # what grows more often may be anything
 _ROUNDS = 100  # after so many, what still grows may be anything
-_EFFECTS = frozenset(name for name, op in OPS.items() if not op.pure)
 _ORDERS = frozenset({"slt", "sle", "ult", "ule"})
 _INVERSE = {"eq": "ne", "ne": "eq", "slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 
@@ -56,6 +54,7 @@ class Widths:
         self.due: list[int] = []  # those behind the present one, `place`, as a heap
         self.place = len(self.variables)
         self.going_on: Facts | None = None
+        self.relevance = Relevance(self.drafts)
         self._grow()
         self._shrink()
 
@@ -193,17 +192,26 @@ class Widths:
         if draft.op == "select":
             condition, a, b = draft.operands
             arms = [
-                self.range(arm) & self.under(arm, self.facts(condition, holds))
+                self._arm(arm, condition, holds)
                 for arm, holds in ((a, True), (b, False))
                 if self._possible(condition, holds)
             ]
             return joined(arms)
-        if draft.op not in _EFFECTS:
+        if draft.op not in EFFECTS:
             found = range_of(draft.op, tuple([self.range(operand) for operand in draft.operands]))
             return found & self._wrapped(*draft.operands) if draft.op == "umin" else found
         if draft.op in ("recv", "try_recv"):
             return word | self.range(draft.operands[0])
         return TRUTH if draft.op in ("ended", "try_send") else word
+
+    def _arm(self, arm: Value, condition: Value, holds: bool) -> Range:
+        """What an arm of a choice may be where it is chosen."""
+        found = self.range(arm)
+        if isinstance(arm, Const):
+            return found
+        if not self.relevance.concerns(condition, arm):
+            return found & found  # with what follows from its bounds
+        return found & (self._affected(arm, self.facts(condition, holds), DEPTH) or found)
 
     def _wrapped(self, a: Value, b: Value) -> Range:
         """What umin(x, x - c) may be, which is x less c where that is not below 0."""
@@ -225,7 +233,7 @@ class Widths:
     def facts(self, condition: Value, holds: bool) -> Facts:
         """What values may be where a condition holds, or where it does not."""
         found: Facts = {}
-        self._gather(found, condition, holds, _LITERALS)
+        self._gather(found, condition, holds, LITERALS)
         return found
 
     def _gather(self, found: Facts, condition: Value, holds: bool, count: int) -> int:
@@ -286,7 +294,9 @@ class Widths:
 
     def under(self, value: Value, facts: Facts) -> Range:
         """What a value may be where these facts hold."""
-        found = self._affected(value, facts, _DEPTH) if facts else None
+        if not facts or self.relevance.origins(value).isdisjoint(set(facts)):
+            return self.range(value)
+        found = self._affected(value, facts, DEPTH)
         return self.range(value) if found is None else found
 
     def _affected(self, value: Value, facts: Facts, depth: int) -> Range | None:
@@ -302,7 +312,7 @@ class Widths:
     def _remade(self, node: int, facts: Facts, depth: int) -> Range | None:
         """The same for what a draft makes, from its operands."""
         draft = self.drafts[node]
-        if draft.op in _EFFECTS:
+        if draft.op in EFFECTS:
             return None
         parts, known = [], False
         for operand in draft.operands:

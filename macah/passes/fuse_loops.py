@@ -57,7 +57,7 @@ def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
 
 def _is_fused(body: Body) -> bool:
     """True if there is at most one loop directly in a body and in each loop, and none in branches."""
-    loops = [stmt for stmt in body if has_loop((stmt,))]
+    loops = [stmt for stmt in body if type(stmt) is not Assign and has_loop((stmt,))]
     match loops:
         case []:
             return True

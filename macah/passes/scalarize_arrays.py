@@ -163,10 +163,13 @@ def _uses(kernel: ir.Kernel) -> dict[Array, _Uses]:
         return found.setdefault(array, _Uses([True] * len(array.shape)))
 
     for stmt in all_statements(kernel.body):
-        for expr in operands(stmt):
+        # Nearly all are assignments, most of them without loads.
+        for expr in (stmt.value,) if isinstance(stmt, ir.Assign) else operands(stmt):
             for load in loads_in(expr):
                 of(load.array).index(load.index)
         match stmt:
+            case ir.Assign():
+                pass
             case ir.Store(array, index):
                 of(array).index(index)
             case ir.Shift(array, index, amount):

@@ -38,6 +38,12 @@ class _Sweeper:
         """The needed statements; `live` is changed from what is live after them to before them."""
         result: list[Stmt] = []
         for stmt in reversed(body):
+            if isinstance(stmt, ir.Assign):  # nearly all are
+                if stmt.variable in live:
+                    live.discard(stmt.variable)
+                    live.update(variables_in(stmt.value))
+                    result.append(stmt)
+                continue
             needed = self.statement(stmt, live)
             if needed is not None:
                 result.append(needed)
@@ -45,10 +51,6 @@ class _Sweeper:
 
     def statement(self, stmt: Stmt, live: set[Variable]) -> Stmt | None:
         match stmt:
-            case ir.Assign(variable):
-                if variable not in live:
-                    return None
-                live.discard(variable)
             case ir.Store() | ir.Shift() if stmt.array not in self.arrays:
                 return None
             case ir.Forget():
