@@ -93,8 +93,19 @@ def limit(loop: Loop, stmt: DoWhile, at_end: Mapping[Variable, Affine], forms: F
     if len(known) == len(found):
         loop.fewest = min(limit.fewest for limit in known)
     if len(found) == 1 and known and stmt.guard in (TRUE, stmt.condition):
-        span = known[0].span
-        loop.span = span and replace(span, tested=stmt.guard != TRUE)
+        span, tested = known[0].span, stmt.guard != TRUE
+        # a test in front is of words: they must be those integers as well
+        if span and (not tested or is_of_integers(stmt.condition, forms)):
+            loop.span = replace(span, tested=tested)
+
+
+def is_of_integers(condition: Expr, forms: Forms) -> bool:
+    """True if what a condition compares is in range where an iteration starts, the first one, too."""
+    match list(conjuncts(condition)):
+        case [Apply(op, (a, b))]:
+            return all(fits(forms.of(value), op[0] == "s") for value in (a, b))
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

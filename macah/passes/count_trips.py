@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from macah import ir
-from macah.affine import fits
-from macah.ir import FALSE, TRUE, Apply, Array, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
+from macah.ir import FALSE, TRUE, Apply, Array, Assign, Body, Const, DoWhile, Read, Stmt, Variable
 from macah.passes.find_sites import Finder
 from macah.site import Loop
-from macah.trips import conjuncts
+from macah.trips import is_of_integers
 from macah.walk import arrays_written, map_bodies, variables_in
 
 
@@ -51,21 +50,13 @@ class _Trips(Finder):
         # a span is of integers, so nothing wraps around on the way to the end
         if span is None or trips is None or not loop.exact or span.rest.terms or loop not in self.forms.depth:
             return
-        entered = span.rest.constant + span.step >= span.least and self.is_of_integers(stmt.condition)
+        entered = span.rest.constant + span.step >= span.least and is_of_integers(stmt.condition, self.forms)
         runs = stmt.guard == TRUE or entered
         for variable in variables_in(stmt.condition):
             starts = [unknown for unknown, _ in self.forms.read(variable).terms if unknown is not loop]
             if runs and starts and counters.get(variable) and variable.bits == 32:
                 self.found[id(stmt)] = _Count(variable, counters[variable], trips)
                 return
-
-    def is_of_integers(self, condition: Expr) -> bool:
-        """True if what is compared is in range where an iteration starts, too: the first one is tested."""
-        match list(conjuncts(condition)):
-            case [Apply(op, (a, b))]:
-                return all(fits(self.forms.of(value), op[0] == "s") for value in (a, b))
-            case _:
-                return False
 
 
 def _body(body: Body, found: Mapping[int, _Count]) -> Body:

@@ -5,6 +5,7 @@ import random
 import pytest
 from affine_kernels import SIZE, Maker, Watch
 from kernels import seldom_shortened
+from nest_checks import lowered
 from out_of_order import run_out_of_order
 
 from backend.run_dfg import run_dfg
@@ -65,10 +66,13 @@ def test_loops_in_sequence_are_in_different_iterations():
 
 def claims(seed):
     """The real and the claimed distances of a random kernel's accesses."""
+    return claims_of(Maker(seed).kernel(), seed)
+
+
+def claims_of(kernel, seed):
+    """The same of any kernel."""
     found = []
-    optimize(
-        Maker(seed).kernel(), lambda name, kernel: found.append(kernel) if name == "find_sites" else None
-    )
+    optimize(kernel, lambda name, kernel: found.append(kernel) if name == "find_sites" else None)
     watch = Watch(200_000, {}, lambda: False)
     watch.start()
     source = random.Random(seed)
@@ -94,6 +98,14 @@ def test_no_claim_exceeds_what_happens(first):
             total += 1
             right += claimed == min(real, FARTHEST)
     assert right > 0.4 * total
+
+
+def test_a_test_in_front_of_a_loop_is_one_of_words(tmp_path):
+    """With i of 0, -1 as an unsigned number is not less than 4: that row is empty."""
+    nest = """for (int r = 0; r < 5; r++) for (int i = 0; i < 6; i++) for (unsigned k = i - 1; k < 4; k++)
+      a[i * 4 + (int)k] = a[i * 4 + (int)k + 15] * 3 + r;"""
+    found = list(claims_of(lowered(nest, tmp_path), 0))
+    assert found and all(claimed is not None and claimed <= real for real, claimed in found), found
 
 
 @pytest.mark.quick(1)
