@@ -16,9 +16,7 @@ from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
 from macah.diagnostic import MacahError
-from macah.passes.inline_calls import inline_calls
-from macah.passes.pipeline import optimize
-from macah.passes.unroll_for import unroll_for
+from macah.passes.pipeline import opened, optimize
 from macah.remedies import remedies
 from macah.remedy import Remedy
 from macah.source_bound import SourceBound
@@ -78,7 +76,7 @@ def advice(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, found: Why, source: Sour
         return Advice(
             None, 1, ("placement",), "more attempts (--effort high), or a larger accelerator with --arch"
         )
-    trials = _Trials(unroll_for(inline_calls(kernel)), fabric, bounds.mii)
+    trials = _Trials(opened(kernel), fabric, bounds.mii)
     best = trials.best(found, source) if len(dfg.nodes) <= MOST_NODES else None
     tried = tuple(dict.fromkeys(remedy.name for remedy in trials.failed))
     if best is None:

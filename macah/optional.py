@@ -22,6 +22,9 @@ class Optimisation(NamedTuple):
 
 OPTIONAL = {
     "scalarize_arrays": Optimisation("arrays with constant indices become scalars or banks"),
+    "plain_tests": Optimisation(
+        "tests that change a counter, or leave a loop, are said as those of a `for` are"
+    ),
     "unroll_loops": Optimisation(
         "bodies of plain loops are copied where that saves cycles, or the user asks"
     ),

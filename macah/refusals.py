@@ -13,12 +13,9 @@ from collections.abc import Container, Iterable, Iterator
 from macah import ir
 from macah.optional import enabled
 from macah.passes.bank_plan import not_banked
-from macah.passes.compare_counters import compare_counters
-from macah.passes.inline_calls import inline_calls
 from macah.passes.join_loops import not_joined
-from macah.passes.pipeline import optimize
+from macah.passes.pipeline import opened, optimize
 from macah.passes.scalarize_arrays import kept_arrays
-from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import LoopTrips, loop_trips
 from macah.refusal import Refusal, Touch
 from macah.spread import GAIN, MOST_STATEMENTS
@@ -49,7 +46,7 @@ def refusals(kernel: ir.Kernel, binding: Container[str] = (), automatic: bool = 
 def _unrolling(kernel: ir.Kernel, automatic: bool) -> Iterator[Refusal]:
     if not enabled(kernel, "unroll_loops"):
         return
-    plain, asked = compare_counters(unroll_for(inline_calls(kernel))), dict(kernel.unroll)
+    plain, asked = opened(kernel), dict(kernel.unroll)
     large = sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS
     left = without(loop_trips(plain), {place for place, copies in asked.items() if copies == 0})
     for loop in _innermost(left):

@@ -21,10 +21,7 @@ from backend.mapping import DoesNotFit
 from macah import ir
 from macah.diagnostic import MacahError, Place
 from macah.optional import enabled
-from macah.passes.compare_counters import compare_counters
-from macah.passes.inline_calls import inline_calls
-from macah.passes.pipeline import optimize
-from macah.passes.unroll_for import unroll_for
+from macah.passes.pipeline import opened, optimize
 from macah.passes.unroll_loops import LoopTrips, loop_trips
 from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.trials import Choice, Trials
@@ -58,7 +55,7 @@ def spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool = True) -> Choice 
 
 
 def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None:
-    plain = compare_counters(unroll_for(inline_calls(kernel)))
+    plain = opened(kernel)
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
         return None
     loops = loop_trips(plain)

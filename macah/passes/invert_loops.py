@@ -13,6 +13,8 @@ and where constants show that the loop runs at least once, or never, the guard s
 A loop that `Kernel.tests_first` names keeps its test where it is, for an iteration that only tests:
 
     do { before; goes_on = i < n; if (goes_on) { body } } while (goes_on)
+
+Assignments that nobody needs, now that it is clear what follows what, go where there are nests.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from macah import ir
 from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.optional import enabled
-from macah.walk import has_loop, map_bodies, targets, written
+from macah.passes.liveness import live_at_end, without_dead
+from macah.walk import has_loop, map_bodies, parted, targets, written
 
 _Known = dict[Variable, Const]
 
@@ -34,7 +37,10 @@ _Known = dict[Variable, Const]
 def invert_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Remove every `While`; see the module for an example."""
     tests_first = frozenset(kernel.tests_first if enabled(kernel, "tests_first") else ())
-    return replace(kernel, body=_body(_with_tests_first(kernel.body, tests_first), {}))
+    body = _body(_with_tests_first(kernel.body, tests_first), {})
+    # What stands behind an inner loop for nobody would still have iterations wait.
+    nests = any(has_loop(loop.body) for loop in parted(body)[1] if isinstance(loop, ir.DoWhile))
+    return replace(kernel, body=without_dead(body, set(live_at_end(kernel))) if nests else body)
 
 
 def _with_tests_first(body: Body, places: frozenset[Place]) -> Body:

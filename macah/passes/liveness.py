@@ -6,7 +6,7 @@ from collections.abc import Iterable, Set
 
 from macah import ir
 from macah.ir import Body, Expr, Stmt, Variable
-from macah.walk import is_constant, operands, read, statements, targets, variables_in, written
+from macah.walk import is_constant, map_bodies, operands, read, statements, targets, variables_in, written
 
 Live = frozenset[Variable]
 
@@ -37,6 +37,27 @@ def step_back(stmt: Stmt, live: set[Variable]) -> None:
         live.difference_update(overwritten(stmt))
         for expr in operands(stmt):
             live.update(variables_in(expr))
+
+
+def without_dead(body: Body, live: set[Variable]) -> Body:
+    """The body without assignments of what nobody reads; `live` becomes what is live before it."""
+    result: list[Stmt] = []
+    for stmt in reversed(body):
+        if not isinstance(stmt, ir.Assign) or stmt.variable in live:
+            result.append(_without_dead_inside(stmt, live))
+            step_back(result[-1], live)
+    return tuple(reversed(result))
+
+
+def _without_dead_inside(stmt: Stmt, after: Set[Variable]) -> Stmt:
+    match stmt:
+        case ir.If():
+            return map_bodies(stmt, lambda body: without_dead(body, set(after)))
+        case ir.DoWhile(_, condition):
+            end = {*after, *lived_through(stmt)[0], *variables_in(condition)}
+            return map_bodies(stmt, lambda body: without_dead(body, set(end)))
+        case _:
+            return stmt
 
 
 def lived_through(stmt: Stmt) -> tuple[set[Variable], set[Variable]]:

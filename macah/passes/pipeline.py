@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from macah import ir
 from macah.check import check_kernel
-from macah.optional import OPTIONAL
+from macah.optional import OPTIONAL, enabled
 from macah.passes.accumulate import accumulate
 from macah.passes.bank_arrays import bank_arrays
 from macah.passes.bubbles import bubbles
-from macah.passes.compare_counters import compare_counters
 from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.count_trips import count_trips
@@ -23,6 +22,7 @@ from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
 from macah.passes.join_loops import join_loops
 from macah.passes.pace_rows import pace_rows
+from macah.passes.plain_tests import plain_tests
 from macah.passes.remove_leaves import remove_leaves
 from macah.passes.reuse_elements import reuse_elements
 from macah.passes.rotate_arrays import rotate_arrays
@@ -51,8 +51,8 @@ class Pass:
 
 PIPELINE = (
     Pass(inline_calls, removes=(ir.Call,)),
+    Pass(plain_tests),
     Pass(unroll_for, removes=(ir.UnrolledFor,)),
-    Pass(compare_counters),
     Pass(unroll_loops),
     Pass(separate_streams),
     Pass(scalarize_arrays),
@@ -83,6 +83,12 @@ PIPELINE = (
 def required() -> tuple[str, ...]:
     """The names of the passes that no kernel can do without."""
     return tuple(dict.fromkeys(step.name for step in PIPELINE if step.name not in OPTIONAL))
+
+
+def opened(kernel: ir.Kernel) -> ir.Kernel:
+    """The kernel after the passes up to `unroll_for`: without calls and FOR loops."""
+    kernel = inline_calls(kernel)
+    return unroll_for(plain_tests(kernel) if enabled(kernel, "plain_tests") else kernel)
 
 
 def optimize(kernel: ir.Kernel, watch: Callable[[str, ir.Kernel], None] | None = None) -> ir.Kernel:

@@ -103,11 +103,14 @@ KERNELS = (
     """void f(short stream in, int stream out) {
       kernel { int y = 0;
         for (int i = 0; i < 64; i++) { short x; x <? in; y = max(y, 0) + x; out <! y; } } }""",
+    """void f(int a[16], int n, int stream out) {
+      kernel { while (n-- > 0) { int i = 0, x = 0; do { x += a[i] ^ i; } while (++i < 16); out <! x; } } }""",
 )
 
 
 KERNEL_FOR = {
     "scalarize_arrays": 0,
+    "plain_tests": 23,
     "unroll_loops": 10,
     "bank_arrays": 10,
     "complete_stores": 7,
