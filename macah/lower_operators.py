@@ -85,11 +85,12 @@ class Operators(Lvalues):
         where = place_of(node)
         target = self.lvalue(node.expr, f"{'in' if '+' in node.op else 'de'}crement operand")
         self._refuse_const(target, where, "increment" if "+" in node.op else "decrement")
-        old = self.load(target, where)
+        old = before = self.load(target, where)
         if wanted and node.op.startswith("p"):
             old = self._kept(old, target.object.name, where)
         one = Rvalue(ctypes.INT, ir.Const(1))
-        new = self.binary(_STEPS[node.op], old, one, where)
+        # A pointer is stepped itself, so that those of its indices stay that are the same.
+        new = self.binary(_STEPS[node.op], before if isinstance(before, Reference) else old, one, where)
         after = self._assigned(target, new, where, wanted and not node.op.startswith("p"))
         return old if node.op.startswith("p") else after
 

@@ -155,14 +155,14 @@ class Pointers(Addresses):
             if same and self.storage.is_raw(old.object) and key_of(target.object) not in self.facts.loose:
                 self._learn(self.facts.loose, target)
             raise different(name, where, old.object.name, new.object.name)
-        indices = list(new.index)
-        if len(indices) > 1:
-            indices = [self.keep(index, name, where) for index in indices]
-        for before, after in zip(old.index, indices, strict=True):
+        changed = [(a, b) for a, b in zip(old.index, new.index, strict=True) if a != b]
+        if len(changed) > 1:
+            changed = [(before, self.keep(after, name, where)) for before, after in changed]
+        for before, after in changed:
             if isinstance(before, ir.Read):
                 self.storage.written.add(before.variable)
                 self.emit(ir.Assign(before.variable, after, where))
-            elif before != after:
+            else:
                 self._learn(self.facts.varying, target)
 
     # --- Reading

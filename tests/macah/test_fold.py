@@ -98,6 +98,26 @@ def test_rotations_by_variables(op, count):
             assert after.op == "rotl" and operations(after) <= 2
 
 
+def multiple(x, factor):
+    return Apply("mul", (x, Const(factor & 0xFFFFFFFF)))
+
+
+@pytest.mark.parametrize("factor", [3, 20, 32, 1 << 31])
+def test_a_multiple_and_its_opposite_are_none(factor):
+    """As in the difference of a pointer into a row and the row's end."""
+    for other in (-factor, -factor + 1, factor):
+        at = Apply("add", (multiple(X, factor), Y))
+        after = check(Apply("add", (Apply("add", (at, multiple(X, other))), Const(7))))
+        assert operations(after) == 1 or (factor + other) % (1 << 32)
+        check(Apply("add", (Apply("add", (Y, multiple(X, other))), multiple(X, factor))))
+
+
+def test_products_with_places_that_are_too_many_do_not_cancel():
+    for places, more in product((0, 31, 32, 40), repeat=2):
+        at = Apply("add", (Apply("shl", (X, Const(places))), Y))
+        check(Apply("add", (at, Apply("shl", (X, Const(more))))))
+
+
 def test_values_that_differ_are_not_rotated():
     after = check(Apply("or", (Apply("shl", (X, Const(8))), Apply("shr", (Y, Const(24))))), counts=(0,))
     assert operations(after) == 3

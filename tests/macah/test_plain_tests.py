@@ -8,6 +8,7 @@ import pytest
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from macah import ir
+from macah.iterations import count_iterations
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import opened, optimize
@@ -60,6 +61,25 @@ def test_a_test_that_steps_is_a_step_in_the_loop_and_behind_it(tmp_path: Path) -
         "    k = (k + -1)",
         "  k = (k + -1)",
     ]
+
+
+ROWS = """unsigned sum = 0; for (int y = 0; y < 9; y++) {
+  const unsigned char *p = pixels[y], *end = p + %d; while (p < end) sum += *p++ * y; } s = sum;"""
+
+
+@pytest.mark.parametrize("width", [20, 32])
+def test_pointers_into_rows_count(width: int, tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(
+        f"static unsigned char pixels[9][{width}]; int f(int s) {{ kernel {{ {ROWS % width} }} return s; }}\n"
+    )
+    program = read_program(source)
+    made = lower(program, program.kernels[0])
+    final = optimize(made)
+    given = {"pixels": [i * 7 % 251 for i in range(9 * width)]}
+    assert run_kernel(final, {}, given) == run_kernel(made, {}, given)
+    done = count_iterations(made, {}, given)
+    assert done.executed == done.useful == 9 * width
 
 
 NESTS = (
