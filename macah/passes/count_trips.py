@@ -4,6 +4,7 @@
 
     first = i;  trip = 0;  do { i = first + trip; B; i = i + 1; trip = trip + 1; } while (trip != 4)
 
+The step of `i` goes where nobody reads `i` behind the loop.
 Blocks of a matrix and pointers from a row's first element to its last are counted so. Then the end of the
 loop is known ahead (`counters`), and `i` goes round no more.
 """
@@ -14,8 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from macah import ir
-from macah.ir import FALSE, TRUE, Apply, Array, Assign, Body, Const, DoWhile, Read, Stmt, Variable
+from macah.ir import FALSE, TRUE, Apply, Array, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.find_sites import Finder
+from macah.passes.liveness import live_at_end, without_dead
 from macah.site import Loop
 from macah.trips import is_of_integers
 from macah.walk import arrays_written, map_bodies, variables_in
@@ -25,7 +27,10 @@ def count_trips(kernel: ir.Kernel) -> ir.Kernel:
     """The same kernel with loops that count from 0; see the module for an example."""
     finder = _Trips(arrays_written(kernel.body))
     finder.body(kernel.body)
-    return replace(kernel, body=_body(kernel.body, finder.found)) if finder.found else kernel
+    if not finder.found:
+        return kernel
+    # Mostly nobody reads the old counter behind its step, which would have it go round all the same.
+    return replace(kernel, body=without_dead(_body(kernel.body, finder.found), set(live_at_end(kernel))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +73,25 @@ def _body(body: Body, found: Mapping[int, _Count]) -> Body:
             made.append(inner)
         else:
             assert isinstance(inner, DoWhile)
-            made += _counted(inner, count)
+            made += _counted(inner, count, _start(made, count.variable))
     return tuple(made)
 
 
-def _counted(loop: DoWhile, count: _Count) -> Body:
+def _start(before: list[Stmt], variable: Variable) -> Expr:
+    """What a variable is behind some statements: the variable that it is a copy of, if that is clear."""
+    later = set[Variable]()
+    for stmt in reversed(before):
+        match stmt:
+            case Assign(assigned, Read(start)) if assigned is variable and start not in later:
+                return Read(start)
+            case Assign(assigned) if assigned is not variable:
+                later.add(assigned)
+            case _:
+                break
+    return Read(variable)
+
+
+def _counted(loop: DoWhile, count: _Count, start: Expr) -> Body:
     """The loop with a counter of its own, and what it starts with."""
     variable, where = count.variable, loop.where
     first = Variable(f"{variable.name}_first", variable.bits, where)
@@ -81,4 +100,4 @@ def _counted(loop: DoWhile, count: _Count) -> Body:
     step, end = (Const(number % (1 << 32)) for number in (count.step, count.step * count.trips))
     after = Assign(trip, Apply("add", (Read(trip), step)), where)
     counted = DoWhile((now, *loop.body, after), Apply("ne", (Read(trip), end)), TRUE, where)
-    return Assign(first, Read(variable), where), Assign(trip, FALSE, where), counted
+    return Assign(first, start, where), Assign(trip, FALSE, where), counted
