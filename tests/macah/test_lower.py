@@ -199,7 +199,7 @@ def test_the_address_of_a_variable_stands_for_it_in_the_callee() -> None:
 
 def test_a_moving_pointer_is_a_place_in_its_array() -> None:
     assert body("int *p = a + 1; *p++ = 3; n = p[2];", "int a[9], int n") == "\n".join(
-        ["p = 1", "p'2 = p", "p = (p'2 + 1)", "a[p'2] = 3", "n = a[(p + 2)]"]
+        ["p = 1", "p'2 = p", "p = (p + 1)", "a[p'2] = 3", "n = a[(p + 2)]"]
     )
 
 
