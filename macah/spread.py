@@ -36,6 +36,9 @@ MOST_STATEMENTS = 400
 MOST_NODES = 240
 """Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
 
+LARGER, MUCH = 2, 0.25
+"""So much larger they may be where short loops that become one iteration leave that share of the cycles."""
+
 DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
 
@@ -85,7 +88,7 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
     tried: set[tuple[Place, ...]] = {()}
     for most in SIZES:
         places = short_loops(trials.loops, dict(plain.kernel.unroll), most)
-        if places in tried or size(trials.loops, places) > MOST_STATEMENTS:
+        if places in tried or size(trials.loops, places) > LARGER * MOST_STATEMENTS:
             continue
         tried.add(places)
         unroll = (*plain.kernel.unroll, *((place, 0) for place in places))
@@ -93,7 +96,8 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
             made = trials.choice(replace(plain.kernel, unroll=unroll, room=None))
         except (MacahError, DoesNotFit):
             continue  # a counter is not known after all, or the fabric is too small
-        if made.cycles <= GAIN * plain.cycles and len(made.dfg.nodes) <= MOST_NODES:
+        nodes = MOST_NODES * (LARGER if made.cycles <= MUCH * plain.cycles else 1)
+        if made.cycles <= GAIN * plain.cycles and len(made.dfg.nodes) <= nodes:
             return made
     return None
 

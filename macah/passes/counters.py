@@ -227,5 +227,7 @@ def _added(stmt: Stmt, variable: Variable) -> Expr | None:
         case Assign(_, Apply("add", (a, b))):
             a, b = (b, a) if b == Read(variable) else (a, b)
             return b if a == Read(variable) and variable not in variables_in(b) else None
+        case Assign(_, Apply("sub", (Read(read), less), bits)) if read is variable:
+            return None if variable in variables_in(less) else Apply("neg", (less,), bits)
         case _:
             return None

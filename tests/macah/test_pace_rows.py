@@ -22,6 +22,10 @@ ROWS = """for (int r = 0; r < n; r++) {
             int s = 0;
             for (int k = a[r]; k < a[r + 1]; k++) s += b[k];
             y[r] = s; }"""
+LESS = """for (int r = 0; r < 30; r++) {
+            int s = 0;
+            for (int k = 0; k <= r; k++) s -= a[k] * b[r];
+            y[r] = s; }"""
 DEEP = """for (int k = 0; k < 9; k++) for (int i = 0; i < k; i++)
             for (int j = 0; j < i; j++) x += (a[i] ^ k) * b[j];"""
 AGAIN = """for (int k = 0; k < n; k++) for (int i = 0; i < 9; i++)
@@ -38,11 +42,11 @@ def chosen(made: ir.Kernel) -> Choice:
 # --- The interval
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("body", "more"),
-    [(TRIANGLE, 0.01), (DOWN, 0.01), (ROWS, 3.0), (DEEP, 2.0), (AGAIN, 0.2)],
-    ids=["triangle", "down", "rows", "deep", "again"],
+    [(TRIANGLE, 0.01), (DOWN, 0.01), (ROWS, 3.0), (LESS, 0.02), (DEEP, 2.0), (AGAIN, 0.2)],
+    ids=["triangle", "down", "rows", "less", "deep", "again"],
 )
 def test_an_iteration_starts_in_each_cycle(body: str, more: float, tmp_path: Path) -> None:
     made = lowered(body, tmp_path)

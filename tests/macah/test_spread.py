@@ -18,7 +18,7 @@ from macah.passes.unroll_for import unroll_for
 from macah.passes.unroll_loops import loop_trips
 from macah.program import parse_program
 from macah.show import show_with_sizes
-from macah.spread import spread
+from macah.spread import MOST_NODES, spread
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
@@ -161,3 +161,28 @@ def test_a_loop_that_the_user_named_is_not_unrolled_completely() -> None:
     assert named is not None
     choice = spread(replace(kernel, unroll=((named, 1),)), FABRIC)
     assert choice is not None and dict(choice.kernel.unroll)[named] == 1
+
+
+CIPHER = """unsigned char st[4][4];
+for (int i = 0; i < 16; i++) st[i / 4][i % 4] = a[i];
+for (int round = 0; round < 10; round++) {
+  for (int r = 0; r < 4; r++) for (int k = 0; k < 4; k++) st[r][k] = b[st[r][k]];
+  for (int k = 0; k < 4; k++) {
+    unsigned char p = st[0][k], q = st[1][k], u = st[2][k], v = st[3][k], all = p ^ q ^ u ^ v;
+    st[0][k] ^= all ^ ((p ^ q) << 1 ^ ((p ^ q) & 128 ? 27 : 0));
+    st[1][k] ^= all ^ ((q ^ u) << 1 ^ ((q ^ u) & 128 ? 27 : 0));
+    st[2][k] ^= all ^ ((u ^ v) << 1 ^ ((u ^ v) & 128 ? 27 : 0));
+    st[3][k] ^= all ^ ((v ^ p) << 1 ^ ((v ^ p) & 128 ? 27 : 0));
+  }
+  for (int i = 0; i < 16; i++) st[i / 4][i % 4] ^= c[i];
+}
+for (int i = 0; i < 16; i++) c[i] = st[i / 4][i % 4];"""
+
+
+@pytest.mark.slow
+def test_larger_graphs_are_chosen_where_they_leave_a_quarter_of_the_cycles() -> None:
+    plain = spread(lowered(CIPHER), FABRIC, automatic=False)
+    choice = spread(lowered(CIPHER), FABRIC)
+    assert plain is not None and choice is not None
+    assert choice.cycles <= plain.cycles / 4
+    assert len(choice.dfg.nodes) > MOST_NODES
