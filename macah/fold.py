@@ -145,9 +145,13 @@ def _combined(op: str, a: Expr, b: Expr, bits: int, predicate: Holds) -> Expr | 
     if not isinstance(b, Apply):
         return None
     if op in ("or", "xor", "add") and isinstance(a, Apply):
-        found = fold_rotation(op, a, b, bits, same) or (_without_term(a, b, bits) if op == "add" else None)
-        if found is not None:
-            return found
+        rotation = fold_rotation(op, a, b, bits, same)
+        if rotation is not None:
+            return rotation
+    if op == "add" and (product := _product(b)) is not None:
+        left = _without(a, *product, bits)
+        if left is not None:
+            return left
     match op, b:
         case "sub", Apply("and", (x, Const(c))) if same(a, x):
             return fold_apply("and", (a, Const(c ^ (1 << bits) - 1, bits)), bits, predicate)
@@ -156,36 +160,33 @@ def _combined(op: str, a: Expr, b: Expr, bits: int, predicate: Holds) -> Expr | 
     return None
 
 
-def _without_term(total: Expr, term: Apply, bits: int, depth: int = 3) -> Expr | None:
+def _without(total: Expr, value: Expr, factor: int, bits: int, depth: int = 3) -> Expr | None:
     """A sum and a multiple of what it has the opposite of: y * 20 + x and y * -20 are x.
 
     That is what the difference of two pointers into one row is; deeper sums are not searched.
     """
-    value, factor = _multiple(term)
     match total:
-        case Apply("add", (a, b)) if factor != 1 and depth:
-            left = _without_term(a, term, bits, depth - 1)
+        case Apply("add", (a, b)) if depth:
+            left = _without(a, value, factor, bits, depth - 1)
             if left is not None:
                 return fold_apply("add", (left, b), bits)
-            right = _without_term(b, term, bits, depth - 1)
+            right = _without(b, value, factor, bits, depth - 1)
             return None if right is None else fold_apply("add", (a, right), bits)
-        case Apply():
-            other, opposite = _multiple(total)
-            gone = not (factor + opposite) % (1 << bits) and opposite != 1 and same(value, other)
-            return Const(0, bits) if gone else None
         case _:
-            return None
+            other = _product(total)
+            gone = other and same(value, other[0]) and not (factor + other[1]) % (1 << bits)
+            return Const(0, bits) if gone else None
 
 
-def _multiple(term: Apply) -> tuple[Expr, int]:
-    """What a product with a constant is made of."""
+def _product(term: Expr) -> tuple[Expr, int] | None:
+    """The two factors of a product with a constant."""
     match term:
         case Apply("mul", (value, Const(factor))):
             return value, factor
         case Apply("shl", (value, Const(places)), bits) if places < bits:
             return value, 1 << places
         case _:
-            return term, 1
+            return None
 
 
 def _with_constant(op: str, a: Expr, constant: Const, bits: int, predicate: Holds) -> Expr | None:

@@ -20,11 +20,15 @@ from macah.passes.find_sites import Finder
 from macah.passes.liveness import live_at_end, without_dead
 from macah.site import Loop
 from macah.trips import is_of_integers
-from macah.walk import arrays_written, map_bodies, variables_in
+from macah.walk import arrays_written, map_bodies, parted, variables_in
 
 
 def count_trips(kernel: ir.Kernel) -> ir.Kernel:
     """The same kernel with loops that count from 0; see the module for an example."""
+    # Where the start is no constant, but the number of iterations is, the end is none either.
+    loops = [stmt for stmt in parted(kernel.body)[1] if isinstance(stmt, DoWhile)]
+    if all(len(set(variables_in(loop.condition))) < 2 for loop in loops):
+        return kernel
     finder = _Trips(arrays_written(kernel.body))
     finder.body(kernel.body)
     if not finder.found:

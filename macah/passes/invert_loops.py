@@ -14,7 +14,7 @@ A loop that `Kernel.tests_first` names keeps its test where it is, for an iterat
 
     do { before; goes_on = i < n; if (goes_on) { body } } while (goes_on)
 
-Assignments that nobody needs, now that it is clear what follows what, go where there are nests.
+Assignments that nobody needs go, now that it is clear what follows what.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.liveness import live_at_end, without_dead
-from macah.walk import has_loop, map_bodies, parted, targets, written
+from macah.walk import has_loop, map_bodies, targets, written
 
 _Known = dict[Variable, Const]
 
@@ -39,8 +39,7 @@ def invert_loops(kernel: ir.Kernel) -> ir.Kernel:
     tests_first = frozenset(kernel.tests_first if enabled(kernel, "tests_first") else ())
     body = _body(_with_tests_first(kernel.body, tests_first), {})
     # What stands behind an inner loop for nobody would still have iterations wait.
-    nests = any(has_loop(loop.body) for loop in parted(body)[1] if isinstance(loop, ir.DoWhile))
-    return replace(kernel, body=without_dead(body, set(live_at_end(kernel))) if nests else body)
+    return replace(kernel, body=without_dead(body, set(live_at_end(kernel))))
 
 
 def _with_tests_first(body: Body, places: frozenset[Place]) -> Body:
@@ -64,20 +63,8 @@ def _body(body: Body, known: _Known) -> Body:
     """A body without `While`; `known` are constants at its start, and is changed to those at its end."""
     result: list[Stmt] = []
     for stmt in body:
-        made = _statement(stmt, known)
-        if result and made and _is_replaced(result[-1], made[0]):
-            result.pop()
-        result.extend(made)
+        result.extend(_statement(stmt, known))
     return tuple(result)
-
-
-def _is_replaced(first: Stmt, second: Stmt) -> bool:
-    """True for `x = 16; x = 15;`."""
-    match first, second:
-        case Assign(variable), Assign(again, Const()):
-            return variable is again
-        case _:
-            return False
 
 
 def _statement(stmt: Stmt, known: _Known) -> Body:

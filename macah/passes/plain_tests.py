@@ -4,14 +4,14 @@
 
     loop: { before = n; n = before - 1 } while (0 < before): { body(n) }       and becomes
 
-    loop: while (0 < n): { body(n - 1); n = n - 1 }
-    n = n - 1
+    loop: while (0 < n): { body(n - 1); before = n; n = n - 1 }
+    before = n; n = n - 1
 
-as `before` is what `n` was. In the same way the test at the end of
+as `before` is what `n` was; `simplify` removes it where nobody reads it. In the same way the test of
 
     do: { body; next = t + 1; t = next } while (next < 16)                  becomes
 
-    do: { body; t = t + 1 } while (t < 16)
+    do: { body; next = t + 1; t = t + 1 } while (t < 16)
 
 A loop that only a leave ends, if it is what the loop does first or last, gets its condition as a test:
 
@@ -24,8 +24,8 @@ So these idioms of C count as plainly as a `for`, and all later passes know how 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from arch.ops import word
 from macah import ir
@@ -39,7 +39,6 @@ from macah.walk import (
     map_bodies,
     map_expr,
     map_operands,
-    read,
     replace_reads,
     variables_in,
     written,
@@ -54,73 +53,64 @@ Sum = tuple[Variable, int]
 
 def plain_tests(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with plain tests of its loops; see the module for examples."""
-    plain = _Plain()
-    body = plain.body(kernel.body)
-    if not plain.replaced:
-        return replace(kernel, body=body)
-    out = {captured.what for captured in kernel.captured if captured.out}
-    return replace(kernel, body=_without(body, plain.replaced - read(body) - out))
+    return replace(kernel, body=_body(kernel.body))
 
 
-@dataclass(slots=True)
-class _Plain:
-    """Rewrites loops; `replaced` are the variables that tests do not read any more."""
+def _body(body: Body) -> Body:
+    result: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, Assign):  # nearly all are
+            result.append(stmt)
+            continue
+        match map_bodies(stmt, _body):
+            case ir.Block(_, (*others, ir.While() as loop)) as block:
+                result.append(replace(block, body=(*others, *_loop(_with_exit(loop, block.label)))))
+            case ir.While() | ir.DoWhile() as loop:
+                result += _loop(loop)
+            case other:
+                result.append(other)
+    return tuple(result)
 
-    replaced: set[Variable] = field(default_factory=set)
 
-    def body(self, body: Body) -> Body:
-        result: list[Stmt] = []
-        for stmt in body:
-            match stmt if isinstance(stmt, Assign) else map_bodies(stmt, self.body):
-                case ir.Block(_, (*others, ir.While() as loop)) as block:
-                    result.append(replace(block, body=(*others, *self.loop(_with_exit(loop, block.label)))))
-                case ir.While() as loop:
-                    result += self.loop(loop)
-                case ir.DoWhile() as loop:
-                    result.append(self.do_loop(loop))
-                case other:
-                    result.append(other)
-        return tuple(result)
+def _loop(stmt: ir.While | ir.DoWhile) -> Body:
+    """A loop with its test by its counter, and what stands behind it then."""
+    return (_do_loop(stmt),) if isinstance(stmt, ir.DoWhile) else _while_loop(stmt)
 
-    def loop(self, stmt: ir.While | ir.DoWhile) -> Body:
-        if isinstance(stmt, ir.DoWhile):
-            return (self.do_loop(stmt),)
-        sums = _sums(stmt.before)
-        if not sums or not _is_counted(stmt, sums):
-            return (stmt,)
-        values = {variable: _added(*found) for variable, found in sums.items()}
-        steps = self.stepped(stmt.before)
-        condition = self.condition(stmt.condition, values)
-        # Who leaves the loop finds the counter stepped already.
-        body = (*steps, *stmt.body) if leaves_to(stmt.body) else (*_with_values(stmt.body, values), *steps)
-        return (replace(stmt, before=(), condition=condition, body=body), *steps)
 
-    def do_loop(self, stmt: ir.DoWhile) -> ir.DoWhile:
-        steps = _last_sums(stmt.body)
-        sums = _sums(steps)
-        ends = {
-            variable: _added(base, more - sums.get(base, (base, 0))[1])
-            for variable, (base, more) in sums.items()
-            if variable is not base and sums.get(base, (base, 0))[0] is base
-        }
-        if ends.keys().isdisjoint(variables_in(stmt.condition)):
-            return stmt
-        body = (*stmt.body[: len(stmt.body) - len(steps)], *self.stepped(steps))
-        return replace(stmt, body=body, condition=self.condition(stmt.condition, ends))
+def _while_loop(stmt: ir.While) -> Body:
+    sums = _sums(stmt.before)
+    if not sums or not _is_counted(stmt, sums):
+        return (stmt,)
+    values = {variable: _added(*found) for variable, found in sums.items()}
+    steps = _stepped(stmt.before)
+    # Who leaves the loop finds the counter stepped already.
+    body = (*steps, *stmt.body) if leaves_to(stmt.body) else (*_with_values(stmt.body, values), *steps)
+    return (replace(stmt, before=(), condition=_put_in(stmt.condition, values), body=body), *steps)
 
-    def condition(self, condition: Expr, values: Mapping[Variable, Expr]) -> Expr:
-        self.replaced |= values.keys() & variables_in(condition)
-        return map_expr(replace_reads(condition, values), fold)
 
-    def stepped(self, steps: Body) -> Body:
-        """The same assignments, those to what they are counted from as steps of it."""
-        sums = _sums(steps)
-        result: list[Stmt] = []
-        for stmt in steps:
-            assert isinstance(stmt, Assign)
-            base, more = sums[stmt.variable]
-            result.append(replace(stmt, value=_added(base, more)) if base is stmt.variable else stmt)
-        return tuple(result)
+def _do_loop(stmt: ir.DoWhile) -> ir.DoWhile:
+    steps = _last_sums(stmt.body)
+    sums = _sums(steps)
+    ends = {
+        variable: _added(base, more - sums.get(base, (base, 0))[1])
+        for variable, (base, more) in sums.items()
+        if variable is not base and sums.get(base, (base, 0))[0] is base
+    }
+    if ends.keys().isdisjoint(variables_in(stmt.condition)):
+        return stmt
+    body = (*stmt.body[: len(stmt.body) - len(steps)], *_stepped(steps))
+    return replace(stmt, body=body, condition=_put_in(stmt.condition, ends))
+
+
+def _stepped(steps: Body) -> Body:
+    """The same assignments, those to what they are counted from as steps of it."""
+    sums = _sums(steps)
+    result: list[Stmt] = []
+    for stmt in steps:
+        assert isinstance(stmt, Assign)
+        base, more = sums[stmt.variable]
+        result.append(replace(stmt, value=_added(base, more)) if base is stmt.variable else stmt)
+    return tuple(result)
 
 
 def _with_exit(loop: ir.While, label: ir.Label) -> ir.While | ir.DoWhile:
@@ -196,17 +186,12 @@ def _added(base: Variable, more: int) -> Expr:
     return fold(Apply("add", (Read(base), Const(word(bits, more), bits)), bits)) if more else Read(base)
 
 
+def _put_in(expr: Expr, values: Mapping[Variable, Expr]) -> Expr:
+    if values.keys().isdisjoint(variables_in(expr)):
+        return expr
+    return map_expr(replace_reads(expr, values), fold)
+
+
 def _with_values(body: Body, values: Mapping[Variable, Expr]) -> Body:
     """A body that reads the values of some variables instead of these."""
-
-    def put_in(expr: Expr) -> Expr:
-        return map_expr(replace_reads(expr, values), fold)
-
-    return flat_map(body, lambda stmt: (map_operands(stmt, put_in),))
-
-
-def _without(body: Body, variables: Set[Variable]) -> Body:
-    """A body without assignments to some variables, which nobody reads."""
-    return flat_map(
-        body, lambda stmt: () if isinstance(stmt, Assign) and stmt.variable in variables else (stmt,)
-    )
+    return flat_map(body, lambda stmt: (map_operands(stmt, lambda expr: _put_in(expr, values)),))

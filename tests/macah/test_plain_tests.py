@@ -20,11 +20,16 @@ from macah.show import show_kernel
 from macah.todfg import build_dfg
 
 
-def kernel(body: str, directory: Path) -> ir.Kernel:
+def program(text: str, directory: Path) -> ir.Kernel:
+    """The kernel of a program."""
     source = directory / "p.macah"
-    source.write_text(f"int f(int a[64], int k, int s) {{ kernel {{ {body} }} return s + k; }}\n")
-    program = read_program(source)
-    return lower(program, program.kernels[0])
+    source.write_text(text)
+    read = read_program(source)
+    return lower(read, read.kernels[0])
+
+
+def kernel(body: str, directory: Path) -> ir.Kernel:
+    return program(f"int f(int a[64], int k, int s) {{ kernel {{ {body} }} return s + k; }}\n", directory)
 
 
 SIXTEEN = {
@@ -54,11 +59,13 @@ def test_how_often_an_idiom_runs_is_known(body: str, tmp_path: Path) -> None:
 
 def test_a_test_that_steps_is_a_step_in_the_loop_and_behind_it(tmp_path: Path) -> None:
     plain = show_kernel(plain_tests(kernel("while (k-- > 0) s += a[k];", tmp_path)))
-    assert plain.splitlines()[-5:] == [
+    assert plain.splitlines()[-7:] == [
         "  loop:",
         "  while (0 < k):",
         "    s = (s + a[(k + -1)])",
+        "    k'2 = k",
         "    k = (k + -1)",
+        "  k'2 = k",
         "  k = (k + -1)",
     ]
 
@@ -69,12 +76,8 @@ ROWS = """unsigned sum = 0; for (int y = 0; y < 9; y++) {
 
 @pytest.mark.parametrize("width", [20, 32])
 def test_pointers_into_rows_count(width: int, tmp_path: Path) -> None:
-    source = tmp_path / "p.macah"
-    source.write_text(
-        f"static unsigned char pixels[9][{width}]; int f(int s) {{ kernel {{ {ROWS % width} }} return s; }}\n"
-    )
-    program = read_program(source)
-    made = lower(program, program.kernels[0])
+    pixels = f"static unsigned char pixels[9][{width}];"
+    made = program(f"{pixels} int f(int s) {{ kernel {{ {ROWS % width} }} return s; }}\n", tmp_path)
     final = optimize(made)
     given = {"pixels": [i * 7 % 251 for i in range(9 * width)]}
     assert run_kernel(final, {}, given) == run_kernel(made, {}, given)
@@ -96,11 +99,9 @@ NESTS = (
 def test_nests_that_count_so_take_a_cycle_for_each_iteration(loop: str, tmp_path: Path) -> None:
     arrays = "static int a[256], h[16], out[64];"
     nest = f"for (int at = 0; at < 40; at++) {{ int s = 0; {loop} out[at] = s; }}"
-    source = tmp_path / "p.macah"
-    source.write_text(f"{arrays} void f(void) {{ kernel {{ {nest} }} }}\n")
-    program = read_program(source)
+    made = program(f"{arrays} void f(void) {{ kernel {{ {nest} }} }}\n", tmp_path)
     fabric = load_fabric("grid8x8")
-    graph = build_dfg(optimize(lower(program, program.kernels[0])), fabric)
+    graph = build_dfg(optimize(made), fabric)
     assert minimum_interval(graph, fabric).mii == 1
 
 
