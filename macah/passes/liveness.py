@@ -45,19 +45,31 @@ def without_dead(body: Body, live: set[Variable]) -> Body:
     for stmt in reversed(body):
         if not isinstance(stmt, ir.Assign) or stmt.variable in live:
             result.append(_without_dead_inside(stmt, live))
-            step_back(result[-1], live)
     return tuple(reversed(result))
 
 
-def _without_dead_inside(stmt: Stmt, after: Set[Variable]) -> Stmt:
+def _without_dead_inside(stmt: Stmt, live: set[Variable]) -> Stmt:
+    """The same of what is in a statement; each is looked at once, however deep it is."""
+    end, starts = set(live), list[set[Variable]]()
+
+    def inside(body: Body) -> Body:
+        starts.append(set(end))
+        return without_dead(body, starts[-1])
+
     match stmt:
-        case ir.If():
-            return map_bodies(stmt, lambda body: without_dead(body, set(after)))
-        case ir.DoWhile(_, condition):
-            end = {*after, *lived_through(stmt)[0], *variables_in(condition)}
-            return map_bodies(stmt, lambda body: without_dead(body, set(end)))
+        case ir.If(condition):
+            before, skips = condition, False
+        case ir.DoWhile(_, condition, before):
+            end.update(lived_through(stmt)[0], variables_in(condition))
+            skips = not is_constant(before, 1)
         case _:
+            step_back(stmt, live)
             return stmt
+    made = map_bodies(stmt, inside)
+    if not skips:
+        live.clear()
+    live.update(*starts, variables_in(before))
+    return made
 
 
 def lived_through(stmt: Stmt) -> tuple[set[Variable], set[Variable]]:
