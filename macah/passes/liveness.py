@@ -49,7 +49,7 @@ def without_dead(body: Body, live: set[Variable]) -> Body:
 
 
 def _without_dead_inside(stmt: Stmt, live: set[Variable]) -> Stmt:
-    """The same of what is in a statement; each is looked at once, however deep it is."""
+    """The same of what is in a statement; branches are looked at once, however deep they are."""
     end, starts = set(live), list[set[Variable]]()
 
     def inside(body: Body) -> Body:
