@@ -25,6 +25,9 @@ OPTIONAL = {
     "plain_tests": Optimisation(
         "tests that change a counter, or leave a loop, are said as those of a `for` are"
     ),
+    "count_trips": Optimisation(
+        "loops that run a constant number of times from a start that is none count from 0"
+    ),
     "unroll_loops": Optimisation(
         "bodies of plain loops are copied where that saves cycles, or the user asks"
     ),

@@ -53,6 +53,7 @@ PIPELINE = (
     Pass(inline_calls, removes=(ir.Call,)),
     Pass(plain_tests),
     Pass(unroll_for, removes=(ir.UnrolledFor,)),
+    Pass(count_trips),
     Pass(unroll_loops),
     Pass(separate_streams),
     Pass(scalarize_arrays),
@@ -62,7 +63,6 @@ PIPELINE = (
     Pass(simplify, removes=(ir.Forget,)),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
-    Pass(count_trips),
     Pass(bank_arrays),
     Pass(accumulate),
     Pass(join_loops),
@@ -86,9 +86,10 @@ def required() -> tuple[str, ...]:
 
 
 def opened(kernel: ir.Kernel) -> ir.Kernel:
-    """The kernel after the passes up to `unroll_for`: without calls and FOR loops."""
+    """The kernel after the passes before `unroll_loops`: without calls and FOR loops."""
     kernel = inline_calls(kernel)
-    return unroll_for(plain_tests(kernel) if enabled(kernel, "plain_tests") else kernel)
+    kernel = unroll_for(plain_tests(kernel) if enabled(kernel, "plain_tests") else kernel)
+    return count_trips(kernel) if enabled(kernel, "count_trips") else kernel
 
 
 def optimize(kernel: ir.Kernel, watch: Callable[[str, ir.Kernel], None] | None = None) -> ir.Kernel:

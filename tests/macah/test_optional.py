@@ -105,12 +105,16 @@ KERNELS = (
         for (int i = 0; i < 64; i++) { short x; x <? in; y = max(y, 0) + x; out <! y; } } }""",
     """void f(int a[16], int n, int stream out) {
       kernel { while (n-- > 0) { int i = 0, x = 0; do { x += a[i] ^ i; } while (++i < 16); out <! x; } } }""",
+    """void f(int a[64], int stream out) {
+      kernel { for (int y = 0; y < 64; y += 16) {
+        int x = 0; for (int i = y; i < y + 12; i++) x += a[i]; out <! x; } } }""",
 )
 
 
 KERNEL_FOR = {
     "scalarize_arrays": 0,
     "plain_tests": 23,
+    "count_trips": 24,
     "unroll_loops": 10,
     "bank_arrays": 10,
     "complete_stores": 7,
