@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
 from arch.fabric import Fabric
 
+from .attempt import MANY
 from .bound import Bounds, minimum_interval
 from .check import check_mapping
 from .clock import Clock
 from .dfg import DFG
 from .flat import Problem
 from .mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
-from .nested import fabric_of, kept_resources, lifted
+from .nested import everything, lifted, parts
 from .search import Search
-
-LEAST = 0.001
-"""Seconds that are left at least, as 0 is for no limit."""
 
 
 def map_kernel(
@@ -28,7 +27,23 @@ def map_kernel(
 
     Who interrupts (KeyboardInterrupt) gets the best mapping so far, if there is one.
     """
-    clock = Clock(options.time_limit)
+    clock, report = Clock(options.time_limit), progress or (lambda _: None)
+    mapping, search = _searched(dfg, fabric, options, clock, report)
+    if mapping is None:
+        raise search.failure()
+    below = mapping.interval - 1
+    if not search.late and below >= max(search.bounds.mii, options.interval) and not search.refuted(below):
+        with suppress(KeyboardInterrupt):
+            for better in _on_parts(mapping, options, clock, report):
+                mapping = better
+    check_mapping(mapping)
+    return mapping
+
+
+def _searched(
+    dfg: DFG, fabric: Fabric, options: MapOptions, clock: Clock, report: Callable[[str], None]
+) -> tuple[Mapping | None, Search]:
+    """The best mapping, if there is any, and the last search."""
     bounds = minimum_interval(dfg, fabric)
     limit = min(options.interval or options.max_interval or fabric.max_interval, fabric.max_interval)
     if max(bounds.mii, options.interval) > limit:
@@ -36,18 +51,44 @@ def map_kernel(
     problem, mapping = Problem(dfg, fabric), None
     for effort in _efforts(options):
         wanted = replace(options, effort=effort)
-        search = Search(problem, bounds, limit, wanted, clock, progress or (lambda _: None), mapping)
+        search = Search(problem, bounds, limit, wanted, clock, report, mapping)
         mapping, bounds = search.smallest(), search.bounds
         if mapping is not None:
             limit = mapping.interval - 1
         if search.late or limit < max(bounds.mii, options.interval):
             break
-    if mapping is None:
-        raise search.failure()
-    if mapping.interval > max(search.bounds.mii, options.interval) and not search.late:
-        mapping = _with_fewer_registers(mapping, options, clock, progress) or mapping
-    check_mapping(mapping)
-    return mapping
+    return mapping, search
+
+
+def _on_parts(
+    mapping: Mapping, options: MapOptions, clock: Clock, report: Callable[[str], None]
+) -> Iterator[Mapping]:
+    """Ever better mappings that parts of the array yield, each an interval below the last.
+
+    A part of which the bound says that it cannot is left, with its own parts.
+    """
+    dfg, whole, below = mapping.dfg, mapping.fabric, mapping.interval - 1
+    waiting = deque(parts(everything(whole), narrower=len(dfg.nodes) <= MANY))
+    seen = {part.fabric for part in waiting}
+    while waiting and below:
+        part = waiting.popleft()
+        try:
+            found, search = _searched(dfg, part.fabric, replace(options, interval=below), clock, report)
+        except DoesNotFit:
+            continue
+        if found is not None:
+            report(f"II {below}: mapped on {part.what}")
+            yield lifted(found, whole, part)
+            waiting.appendleft(part)
+            below -= 1
+        if search.late:
+            return
+        if found is not None:
+            continue
+        for inner in parts(part, narrower=len(dfg.nodes) <= MANY):
+            if inner.fabric not in seen:
+                seen.add(inner.fabric)
+                waiting.append(inner)
 
 
 def _efforts(options: MapOptions) -> list[float]:
@@ -59,21 +100,6 @@ def _efforts(options: MapOptions) -> list[float]:
     if not options.time_limit and options.effort <= EFFORTS["normal"]:
         return [options.effort]
     return [effort for effort in EFFORTS.values() if effort < options.effort] + [options.effort]
-
-
-def _with_fewer_registers(
-    found: Mapping, options: MapOptions, clock: Clock, progress: Callable[[str], None] | None
-) -> Mapping | None:
-    """A better mapping on the array with fewer registers, if the search for that meets one."""
-    fabric = found.fabric
-    kept = kept_resources(fabric)
-    if kept is None:
-        return None
-    left = max(clock.left(), LEAST) if options.time_limit else 0.0
-    wanted = replace(options, max_interval=found.interval - 1, time_limit=left)
-    with suppress(DoesNotFit, KeyboardInterrupt):
-        return lifted(map_kernel(found.dfg, fabric_of(fabric, kept), wanted, progress), fabric, kept)
-    return None
 
 
 def _too_long(bounds: Bounds, needed: int, limit: int) -> DoesNotFit:

@@ -1,24 +1,77 @@
-"""Arrays in arrays: what is mapped with fewer registers is a mapping with more, too.
+"""Arrays in arrays: what is mapped on a part of an array is a mapping on the whole, too.
 
 A search on a larger array has other choices at each step, so it may miss what one on a smaller array finds.
-Where it ends above the bound and tiles have many registers, the same array with fewer of them is searched,
-too: so no register more makes an interval longer.
+Where it ends above the bound, parts of the array are asked for the next interval below, as arrays of their
+own: with fewer registers where tiles have many, and without the last row or column. So no register more makes
+an interval longer; nor does a row or column on arrays that are the same everywhere but in the first ones.
+A torus without a row is none, and units that stand on the border do not move with it.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from arch.fabric import Fabric, Kind, Resource, Unit
+from arch.fabric import Fabric, Kind, MemoryBank, Resource, Unit
 
-from .mapping import Mapping, Route
+from .mapping import Mapping, MemoryPlace, Placement, Route
 
 PLENTY = 4
 """Of so many registers none is taken away: with fewer, intervals grow, and searches take their time."""
 
+NARROWEST = 2
+"""Arrays of so many rows keep them, and of so many columns."""
 
-def kept_resources(fabric: Fabric) -> tuple[int, ...] | None:
-    """The resources without one register of each tile that has more than PLENTY alike; None if none has.
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an array as one of its own, and which units, resources and memories of the whole it has."""
+
+    fabric: Fabric
+    units: tuple[int, ...]
+    resources: tuple[int, ...]
+    memories: tuple[int, ...]
+
+    @property
+    def what(self) -> str:
+        """What of the array it is."""
+        rows, columns = (
+            1 + max(getattr(tile, way) for tile in self.fabric.tiles) for way in ("row", "column")
+        )
+        return f"{rows}x{columns} tiles with {self.fabric.registers} registers"
+
+
+def everything(fabric: Fabric) -> Part:
+    """The array as a part of itself."""
+    ids = [tuple(range(len(some))) for some in (fabric.units, fabric.resources, fabric.memories)]
+    return Part(fabric, *ids)
+
+
+def parts(part: Part, narrower: bool) -> Iterator[Part]:
+    """A part with a register less in each tile; if `narrower`, without its last row or column, too."""
+    fabric = part.fabric
+    if spare := _spare_registers(fabric):
+        yield _within(part, [r for r in fabric.resources if r.id not in spare])
+    if narrower and not fabric.settings:
+        yield from (_within(part, _of_tiles(fabric, tiles)) for tiles in _without_the_last(fabric))
+
+
+def _without_the_last(fabric: Fabric) -> Iterator[frozenset[int]]:
+    """The tiles but those of the last row, and but those of the last column; none where links wrap around."""
+    places = [(tile.row, tile.column) for tile in fabric.tiles]
+    for way in (0, 1):
+        last = max(place[way] for place in places)
+        steps = {
+            abs(places[r.tile][way] - places[fabric.resources[source].tile][way])
+            for r in fabric.resources
+            for source in r.sources
+        }
+        if last >= NARROWEST and 2 * max(steps) <= last + 1:
+            yield frozenset(tile.id for tile in fabric.tiles if places[tile.id][way] < last)
+
+
+def _spare_registers(fabric: Fabric) -> set[int]:
+    """One register of each tile that has more than PLENTY alike.
 
     Registers are alike if they select from the same, and the same selects from them: but for themselves, or
     with themselves where they select from each other. None are if links have settings for each of them.
@@ -31,30 +84,83 @@ def kept_resources(fabric: Fabric) -> tuple[int, ...] | None:
             here = resource.tile, resource.narrow
             alike.setdefault((True, *here, sources - own, sinks - own), []).append(resource.id)
             alike.setdefault((False, *here, sources | own, sinks | own), []).append(resource.id)
-    gone = {some[-1] for some in alike.values() if len(some) > PLENTY}
-    return tuple(r.id for r in fabric.resources if r.id not in gone) if gone else None
+    return {some[-1] for some in alike.values() if len(some) > PLENTY}
 
 
-def fabric_of(fabric: Fabric, kept: tuple[int, ...]) -> Fabric:
-    """The array with these resources alone."""
-    number = {old: new for new, old in enumerate(kept)}
+def _of_tiles(fabric: Fabric, inside: frozenset[int]) -> list[Resource]:
+    """The resources of some tiles, without what leads to and from the others alone."""
+    here = [resource for resource in fabric.resources if resource.tile in inside]
+    ends = {r.id for r in here if r.kind is Kind.OPERAND}
+    begins = {
+        r for unit in fabric.units if unit.tile in inside for some in unit.results.values() for r in some
+    }
+    allowed = frozenset(resource.id for resource in here)
+    used = _met(begins, fabric.sinks, allowed) & _met(ends, [r.sources for r in fabric.resources], allowed)
+    return [r for r in here if r.id in used | begins | ends]
+
+
+def _met(start: set[int], ways: Sequence[Sequence[int]], allowed: frozenset[int]) -> set[int]:
+    """What ways lead to from some resources."""
+    found, waiting = set(start), sorted(start)
+    while waiting:
+        for there in ways[waiting.pop()]:
+            if there in allowed and there not in found:
+                found.add(there)
+                waiting.append(there)
+    return found
+
+
+def _within(part: Part, kept: Sequence[Resource]) -> Part:
+    """A part with these resources alone, and with the tiles, units and memories that have some."""
+    fabric = part.fabric
+    resources = tuple(resource.id for resource in kept)
+    inside = {resource.tile for resource in kept}
+    tiles = tuple(tile.id for tile in fabric.tiles if tile.id in inside)
+    units = tuple(unit.id for unit in fabric.units if unit.tile in inside)
+    banks = tuple(bank.id for bank in fabric.memories if any(port in units for port in bank.ports))
+    resource_of, tile_of, unit_of, bank_of = map(_numbered, (resources, tiles, units, banks))
 
     def resource(old: Resource) -> Resource:
-        sources = tuple(number[source] for source in old.sources if source in number)
-        return replace(old, id=number[old.id], sources=sources)
+        sources = tuple(resource_of[source] for source in old.sources if source in resource_of)
+        return replace(old, id=resource_of[old.id], tile=tile_of[old.tile], sources=sources)
 
     def unit(old: Unit) -> Unit:
-        results = {op: tuple(number[r] for r in some) for op, some in old.results.items()}
-        return replace(old, operands=tuple(number[r] for r in old.operands), results=results)
+        results = {op: tuple(resource_of[r] for r in some) for op, some in old.results.items()}
+        operands = tuple(resource_of[r] for r in old.operands)
+        memory = None if old.memory is None else bank_of[old.memory]
+        return replace(
+            old, id=unit_of[old.id], tile=tile_of[old.tile], operands=operands, results=results, memory=memory
+        )
 
-    resources = tuple(resource(fabric.resources[k]) for k in kept)
-    return replace(fabric, resources=resources, units=tuple(map(unit, fabric.units)))
+    def bank(old: MemoryBank) -> MemoryBank:
+        ports = tuple(unit_of[port] for port in old.ports if port in unit_of)
+        return replace(old, id=bank_of[old.id], tile=tile_of[old.tile], ports=ports)
+
+    smaller = replace(
+        fabric,
+        tiles=tuple(replace(fabric.tiles[k], id=tile_of[k]) for k in tiles),
+        units=tuple(unit(fabric.units[k]) for k in units),
+        resources=tuple(map(resource, kept)),
+        memories=tuple(bank(fabric.memories[k]) for k in banks),
+    )
+    outer = (part.units, part.resources, part.memories)
+    return Part(
+        smaller,
+        *(tuple(ids[k] for k in some) for ids, some in zip(outer, (units, resources, banks), strict=True)),
+    )
 
 
-def lifted(mapping: Mapping, fabric: Fabric, kept: tuple[int, ...]) -> Mapping:
-    """A mapping on the array with these resources as one on the whole."""
+def _numbered(some: Sequence[int]) -> dict[int, int]:
+    return {old: new for new, old in enumerate(some)}
+
+
+def lifted(mapping: Mapping, fabric: Fabric, part: Part) -> Mapping:
+    """A mapping on a part of an array as one on the whole."""
     routes = tuple(
-        Route(route.consumer, route.position, tuple((kept[r], cycle) for r, cycle in route.steps))
+        Route(route.consumer, route.position, tuple((part.resources[r], cycle) for r, cycle in route.steps))
         for route in mapping.routes
     )
-    return Mapping(replace(mapping.placement, fabric=fabric), routes)
+    placement = mapping.placement
+    units = tuple(part.units[unit] for unit in placement.unit)
+    memory = tuple(MemoryPlace(part.memories[place.bank], place.base) for place in placement.memory)
+    return Mapping(Placement(placement.schedule, fabric, units, memory), routes)

@@ -447,6 +447,10 @@ class Search:
 
         return pulse
 
+    def refuted(self, interval: int) -> bool:
+        """Whether the search has shown that there is no mapping at an interval, or none that is not long."""
+        return interval in self.trials and self.trials[interval].refuted
+
     def failure(self) -> DoesNotFit:
         """Why nothing was found."""
         bounds, problem = self.bounds, self.problem
