@@ -23,7 +23,7 @@ class Optimisation(NamedTuple):
 OPTIONAL = {
     "scalarize_arrays": Optimisation("arrays with constant indices become scalars or banks"),
     "plain_tests": Optimisation(
-        "tests that change a counter, or leave a loop, are said as those of a `for` are"
+        "tests that change a counter, or leave a loop without one, are said as those of a `for` are"
     ),
     "count_trips": Optimisation(
         "loops that run a constant number of times from a start that is none count from 0"

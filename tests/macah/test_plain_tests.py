@@ -46,6 +46,11 @@ SIXTEEN = {
     "break last": "for (k = 0;;) { s -= a[k]; if (++k == 16) break; }",
     "break after k++": "k = 0; while (1) { s -= a[k]; if (k++ == 15) break; }",
     "step and break first": "k = 0; while (1) { k++; if (k > 16) break; s -= a[k]; }",
+    "break below a value": "for (k = 0;;) { int x = a[k]; if (k == 16) break; s += x; k++; }",
+    "break below values and a step": "for (k = 0;;) { int x = a[k++] * k; if (k > 16) break; s += x - k; }",
+    "break that does more": "for (k = 0;;) { int x = a[k]; if (k == 16) { s ^= k; break; } s += x; k++; }",
+    "break above a step": "for (k = 0;; k++) { s += a[k]; if (k == 15) break; }",
+    "break above steps": "int t = 5; for (k = 0;; k++, t--) { s += a[k]; if (k == 15) { s -= t; break; } }",
 }
 
 
@@ -92,6 +97,8 @@ NESTS = (
     "unsigned t = 16; while (t-- > 0) { if (a[at + t] == 3) continue; s += a[at + t] * h[t]; }",
     "int t = -1; while (++t < 16) s += a[at + t] * h[t];",
     "for (int t = 0;;) { if (t == 16) break; s += a[at + t] * h[t]; t++; }",
+    "for (int t = 0;;) { int x = a[at + t]; if (t == 16) break; s += x * h[t]; t++; }",
+    "for (int t = 0;; t++) { s += a[at + t] * h[t]; if (t == 15) break; }",
 )
 
 
@@ -110,6 +117,11 @@ KEPT = (
     "while (k++ < s && a[k]) s--;",
     "for (;;) { if (s == 3) { k++; break; } s++; }",
     "do { if (s == 3) continue; k += s; } while (s++ < 9);",
+    "int x = 7; for (;;) { x = a[k]; if (k == 3) break; s += x; k++; } s = s * 9 + x;",
+    "int x = 7; for (int r = 0; r < 3; r++) for (k = 0;;) { s += x; x = a[k]; if (++k == 3) break; s ^= x; }",
+    "for (;;) { int y = k; k += 2; int z = y; if (k > 5) { s += y; break; } s += z + k; }",
+    "for (;;) { int y = s; s = k + 1; int z = s; if (s > 4) break; s += y; k += 1 + (z & 1); }",
+    "for (;; k = s + 1, s++) { s += 2; if (k == 9 || s > 30) break; }",
 )
 
 
@@ -118,6 +130,10 @@ def test_what_no_counter_decides_means_the_same(body: str, tmp_path: Path) -> No
     made = kernel(body, tmp_path)
     values, given = {"k": 0, "s": 1}, {"a": [5, 4, 3, 2, 1, 0]}
     assert run_kernel(plain_tests(made), values, given) == run_kernel(made, values, given)
+
+
+VALUES = "x = a[k & 63]; int y = s; k++;"
+"""Values above an exit, one in a variable from outside of the loop."""
 
 
 class _Maker:
@@ -146,6 +162,15 @@ class _Maker:
         leave = self.random.choice([f"if ({self.test()}) break;", f"if ({self.test()}) continue;", ""])
         self.depth -= 1
         first = f"if ({test}) break;"
+        values = self.random.choice(
+            [
+                "int x = a[k & 63], y = x * t; k++;",
+                "k++; int x = s, y = k++;",
+                "int x = t, y; t = x + 1; y = t;",
+                VALUES,
+            ]
+        )
+        step = self.random.choice(["k++", "k++, t += 3", "t = k, k--", "s = t + 1"])
         return self.random.choice(
             [
                 f"while ({test}) {{ if (g++ > 40) break; {work} {leave} {more} }}",
@@ -154,13 +179,15 @@ class _Maker:
                 f"while (1) {{ k++; {first} {work} if (g++ > 40) break; {more} }}",
                 f"for (;;) {{ {work} if (g++ > 40) break; {leave} {first} }}",
                 f"for (;;) {{ if (g++ > 40) break; {work} {more} if (++t > 5) break; else s++; }}",
+                f"for (;;) {{ {values} if ({test}) {{ {more} break; }} if (g++ > 40) break; s += x - y; }}",
+                f"for (;; {step}) {{ {work} if (g++ > 40) break; {leave} if ({test}) {{ {more} break; }} }}",
             ]
         )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(120))
 def test_random_loops_mean_the_same(seed: int, tmp_path: Path) -> None:
-    made = kernel(f"int t = 3, g = 0; {_Maker(seed).loop()} s = s * 31 + t;", tmp_path)
+    made = kernel(f"int t = 3, g = 0, x = 8; {_Maker(seed).loop()} s = (s * 31 + t) * 31 + x;", tmp_path)
     given = {"a": [7 * i % 23 for i in range(64)]}
     for values in ({"k": 0, "s": 1}, {"k": -5, "s": 7}, {"k": 8, "s": -2}):
         expected = run_kernel(inline_calls(made), values, given)
