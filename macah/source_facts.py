@@ -89,6 +89,15 @@ class Facts:
             return Const(1), a, b
         return condition, first, second
 
+    def carried(self, value: Value) -> Value:
+        """What a value is here, without the choices that are decided."""
+        while isinstance(value, Use) and (draft := self.graph.drafts[value.node]).op == "select":
+            decided = self.decided(draft.operands[0])
+            if not isinstance(decided, Const):
+                break
+            value = draft.operands[1 if decided.value else 2]
+        return self.decided(value) if self.graph.holds(value) else value
+
     def exclude(self, some: Iterable[Value], others: Iterable[Value]) -> bool:
         """True if not all of some conditions and all of others hold in the same iteration."""
         found, rest = (reduce(self.bdd.both, map(self._of, values), TRUE) for values in (some, others))

@@ -279,11 +279,12 @@ class SourceGraph:
         self.loop = outer
         loop.fewest = trips.fewest
         loop.length = max(1, sum(inner.fewest * inner.length for inner in loop.inner))
-        for v in changed:
-            join = self.joins[starts[v].variable]
-            join.sources.append((self.read(v), loop.length))
-            join.loop = loop
-            loop.joins.append(join)
+        with self.facts.under(loop.condition):  # else there is no next iteration
+            for v in changed:
+                join = self.joins[starts[v].variable]
+                join.sources.append((self.facts.carried(self.read(v)), loop.length))
+                join.loop = loop
+                loop.joins.append(join)
         self.forms.loops.pop()
         self.forms.leave(trips, stepped_at_last(stmt, counters), changed, known, guard == ONE)
 

@@ -84,6 +84,9 @@ SWAP = "if (h[j] > h[j + 1]) { int t = h[j]; h[j] = h[j + 1]; h[j + 1] = t; }"
         ("for (int i = 0; i < n; i++) { x += a[i]; if (x > 1000) x -= 1000; }", 2),
         ("for (int i = 0; i < n; i++) { x += a[i]; if (x > 1000) { x = 0; y ^= i; } if (y > 9) x = 1; }", 3),
         ("for (int i = 0; i < n; i++) if (a[i] & 1) x = min(x + a[i], y);", 1),
+        # What the last iteration keeps as it was does not come round.
+        ("int i; for (i = 0; i < n; i++) { if (a[i] == 77) break; x += h[i]; } y = i;", 1),
+        ("for (int i = 0;;) { int p = a[i] & 63; if (p == 40) break; h[i] = p; i++; }", 1),
         # What only branches that exclude each other store and load meets an iteration later.
         (
             "for (int i = 0; i < n; i++) { if (x < i) h[3] = x * x; else y += h[a[i]]; x = (y ^ i) * y; }",
