@@ -74,19 +74,23 @@ def test_the_smallest_arrays_have_no_parts(family: str) -> None:
     assert not [*parts(everything(load_fabric(f"{family}:2x2")), narrower=True)]
 
 
-def test_a_wider_array_does_not_hide_what_a_narrower_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("blind", [(5,), (5, 4)])
+def test_a_wider_array_does_not_hide_what_a_narrower_one_finds(
+    blind: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor where an array in between does not find it, either."""
     dfg, whole, smallest = matmul(2), load_fabric("grid:3x5"), Search.smallest
-    best = map_kernel(dfg, load_fabric("grid:3x4"), MapOptions()).interval
+    best = map_kernel(dfg, load_fabric("grid:3x3"), MapOptions()).interval
 
-    def blind(search: Search) -> Mapping | None:
-        """On five columns of tiles the best intervals are not seen."""
-        columns = 1 + max(tile.column for tile in search.problem.fabric.tiles)
-        if columns == 5:
-            search.least = best + 2
-        return smallest(search)
+    def seen(search: Search) -> Mapping | None:
+        """On some numbers of columns the best interval is not seen."""
+        if 1 + max(tile.column for tile in search.problem.fabric.tiles) in blind:
+            search.least = best + 1
+        return smallest(search) if search.least <= search.limit else None
 
-    monkeypatch.setattr(Search, "smallest", blind)
+    monkeypatch.setattr(Search, "smallest", seen)
+    monkeypatch.setattr(Search, "_leap", lambda search: None)
     monkeypatch.setattr(Search, "_descend", lambda search: None)
     mapping = map_kernel(dfg, whole, MapOptions())
-    assert (mapping.interval, mapping.fabric) == (best, whole)
+    assert mapping.interval <= best and mapping.fabric == whole
     compare(mapping, 5)
