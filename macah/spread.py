@@ -174,8 +174,8 @@ def _paced(best: Choice, trials: Trials) -> Choice:
         if not _is_paced(paced) and not _needs_banks(best, trials):
             continue  # it is what it was
         tried = trials.choice(paced)
-        better = (tried.interval, tried.bounds.mii) < (found.interval, found.bounds.mii)
-        if better and pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES:
+        better = (trials.full(tried), tried.bounds.mii) < (trials.full(found), found.bounds.mii)
+        if better and pays(trials.full(tried), trials.full(best)) and len(tried.dfg.nodes) <= MOST_NODES:
             found = tried
     return found
 

@@ -22,6 +22,9 @@ from macah.todfg import build_dfg
 SHARE = 0.5
 """Of the units, those that can work in each cycle of an interval: the others are for routing."""
 
+FULL = 0.75
+"""The same where nothing but a recurrence is in the way: so full an array is usually mapped, too."""
+
 UNKNOWN_TRIPS = 64
 
 
@@ -60,11 +63,15 @@ class Trials:
         factors = dict(kernel.unroll)
         return max(1, sum(_iterations(loop, factors) for loop in self.loops))
 
-    def crowd(self, dfg: DFG) -> int:
-        """The interval with which half of the arithmetic units are free; memories have ports of their own."""
+    def crowd(self, dfg: DFG, share: float = SHARE) -> int:
+        """The interval in which a share of the arithmetic units works; memories have ports of their own."""
         units = self.fabric.units_for("add")
         busy = sum(node.memory is None for node in dfg.nodes)
-        return -int(-busy // (SHARE * len(units)))
+        return -int(-busy // (share * len(units)))
+
+    def full(self, choice: Choice) -> int:
+        """The interval of a choice for which a fuller array will do."""
+        return max(choice.bounds.mii, self.crowd(choice.dfg, FULL))
 
     def busiest(self, dfg: DFG) -> int:
         """The interval that the ports of memories need, if arrays have no copies."""

@@ -211,7 +211,7 @@ def split_sum(body: Body, variable: Variable, start: Const, left: Expr) -> Sum |
         if variable not in written((stmt,)):
             made.append(stmt)
             continue
-        part = _added(stmt, variable)
+        part = added(stmt, variable)
         if part is None:
             return None
         made += [Assign(total, Apply("add", (Read(total), part), bits), stmt.where), here]
@@ -221,7 +221,7 @@ def split_sum(body: Body, variable: Variable, start: Const, left: Expr) -> Sum |
     return Sum(tuple(made), (Assign(total, start), Assign(base, Const(0, bits))), (anew,))
 
 
-def _added(stmt: Stmt, variable: Variable) -> Expr | None:
+def added(stmt: Stmt, variable: Variable) -> Expr | None:
     """What a statement adds to a variable, if that is all that it does."""
     match stmt:
         case Assign(_, Apply("add", (a, b))):

@@ -18,7 +18,7 @@ iterations, at most one ends within the next m - 1. So these run in one loop, wh
 
 where x' is what x was m - 1 iterations before, in the same row. So m iterations may pass from one choice to
 the next. There are as many rows between `trips` and `row` as that needs (`row_code`). Sums that start anew in
-each row are differences of sums that do not (`counters.split_sum`). More loops around the inner one are made
+each row are differences of sums that do not (`row_sums`). More loops around the inner one are made
 one before, so that a row is what an iteration of that does.
 
 A kernel says (`Kernel.row`) how long its rows are to be at least; the first row may be as short as it is.
@@ -32,15 +32,16 @@ from dataclasses import dataclass, replace
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Variable
 from macah.passes.ahead import Ahead, Parts, constants, parts_of
-from macah.passes.counters import Starts, Sum, find_counter, split_sum
+from macah.passes.counters import Starts, find_counter
 from macah.passes.flatten_loops import Flattener
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
 from macah.passes.merge import guarded
 from macah.passes.nest import unwrapped, with_loop
 from macah.passes.predicate import Predicates, either, negate
 from macah.passes.row_code import Counted, Rows, paced
+from macah.passes.row_sums import row_sums
 from macah.passes.row_trips import Around, comes_to_an_end, find_steps, step_of, trips
-from macah.walk import arrays_written, read, targets, written
+from macah.walk import arrays_written, targets, written
 
 
 def pace_rows(kernel: ir.Kernel) -> ir.Kernel:
@@ -139,9 +140,10 @@ class _Pacer:
 
     def paced(self, nest: _Nest, starts: Starts) -> Body:
         """The one loop of a nest, and what stands before it."""
-        where, parts, more = nest.outer.where, nest.parts, nest.goes_on.variable
+        where, more = nest.outer.where, nest.goes_on.variable
         left = self.predicates.variable("left", where)
-        body, sums = self.sums(nest, left)
+        split = row_sums(nest.parts, self.stepped(nest), set(nest.rows.known), Read(left))
+        nest, parts, sums = replace(nest, parts=split.parts), split.parts, split.sums
         index = Counted(Variable("index", where=parts.inner.where), Const(0), 1)
         counted = self.counted(nest)
         made = paced(nest.rows, [index, *counted], self.length, starts, self.predicates)
@@ -160,7 +162,7 @@ class _Pacer:
             *here,
             *self.guarded(before, made.first, kept),
             Assign(runs, Apply("ult", (Read(index.variable), Read(nest.rows.trips)))),
-            *self.guarded(body, Read(runs), nest.finish | begins | totals),
+            *self.guarded(parts.inner.body, Read(runs), nest.finish | begins | totals),
             *here,
             Assign(left, made.last, where),
             *self.guarded(after, Read(left), kept | ends),
@@ -170,6 +172,11 @@ class _Pacer:
         goes_on = either(negate(Read(left)), Read(more))
         state = (*made.state, *(stmt for s in sums for stmt in s.state))
         return (*state, replace(nest.outer, body=code, condition=goes_on))
+
+    def stepped(self, nest: _Nest) -> set[Variable]:
+        """What is no sum: what is known of rows ahead, and what counts the iterations of one."""
+        body, rows = nest.parts.inner.body, nest.rows
+        return {*rows.moved, *(v for v in written(body) if step_of(body, v) is not None)}
 
     def guarded(self, body: Body, predicate: Expr, keep: Live) -> Body:
         return guarded(body, predicate, keep, self.predicates)
@@ -184,19 +191,6 @@ class _Pacer:
                 if start is not None and step is not None:
                     found.append(Counted(stmt.variable, start, step))
         return found
-
-    def sums(self, nest: _Nest, left: Variable) -> tuple[Body, list[Sum]]:
-        """The inner loop's body with sums that never start anew, and these."""
-        parts, found = nest.parts, list[Sum]()
-        body = parts.inner.body
-        for variable in dict.fromkeys(v for stmt in parts.before for v in targets(stmt)):
-            start = _start(parts, variable)
-            if isinstance(start, Const) and variable not in read(parts.before) | written(parts.after):
-                made = split_sum(body, variable, start, Read(left))
-                if made is not None and step_of(body, variable) is None:
-                    body = made.body[1:]
-                    found.append(made)
-        return body, found
 
 
 def _around(loop: DoWhile, starts: Starts) -> Iterator[Around]:

@@ -15,8 +15,9 @@ EDGES = (0, 0, 0, 0, MOST - 3, MOST - 2, LEAST, LEAST + 2, (1 << 32) - 3)
 
 
 class _Maker:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, started: bool) -> None:
         self.random = random.Random(seed)
+        self.started = random.Random(seed) if started else None
         self.i, self.j, self.h = Variable("i"), Variable("j"), Variable("h")
         self.scalars = [Variable(name) for name in ("x", "y", "sum", "count")]
         self.n, self.guard = Variable("n"), Variable("guard")
@@ -94,11 +95,20 @@ class _Maker:
             return (let(counter, first), ir.DoWhile(body, condition))
         return (let(counter, first), ir.While((), condition, body))
 
+    def starts(self) -> Body:
+        """Variables that start anew in each row, with what is no constant; drawn apart from all else."""
+        if self.started is None:
+            return ()
+        at = op("and", self.i, SIZE - 1)
+        some = (Read(self.i), Load(self.table, (at,)), Load(self.data, (at,)), op("add", self.n, self.i))
+        return tuple(let(v, self.started.choice(some)) for v in self.scalars if self.started.random() < 0.5)
+
     def kernel(self) -> ir.Kernel:
         resets = tuple(
             let(v, self.random.choice((0, 0, 5))) for v in self.scalars if self.random.random() < 0.4
         )
         inner = self.loop(self.j, self.bound(), self.bound(), self.some(4))
+        resets += self.starts()
         head, tail = (*resets, *self.some(1)), self.some(2)
         if self.random.random() < 0.5:
             tail = (*tail, send(self.scalars[2]))
@@ -126,6 +136,6 @@ class _Maker:
         return ir.Kernel("nest", tuple(captured), streams, nest)
 
 
-def random_nest(seed: int) -> ir.Kernel:
-    """The kernel of a seed; some do not end."""
-    return _Maker(seed).kernel()
+def random_nest(seed: int, started: bool = False) -> ir.Kernel:
+    """The kernel of a seed; some do not end. `started`: variables start in each row with some word."""
+    return _Maker(seed, started).kernel()

@@ -26,6 +26,19 @@ LESS = """for (int r = 0; r < 30; r++) {
             int s = 0;
             for (int k = 0; k <= r; k++) s -= a[k] * b[r];
             y[r] = s; }"""
+STARTED = """for (int r = 15; r >= 0; r--) {
+               int t = b[r];
+               for (int k = r; k--;) t -= a[r] ^ a[k];
+               y[r] = t >> 2; }"""
+CHANGED = """for (int r = 0; r < n; r++) {
+               int t = x, u = a[r] * 3;
+               for (int k = a[r]; k < a[r + 1]; k++) { u += b[k]; t -= u; x ^= t; }
+               y[r] = t + u;
+               t = u; u = x; x += t ^ u; }"""
+WINDOW = """for (int r = 0; r < 50; r++) {
+              int t = 0;
+              for (int k = r < 3 ? 0 : r - 3; k <= r; k++) t += a[k];
+              y[r] = t; }"""
 DEEP = """for (int k = 0; k < 9; k++) for (int i = 0; i < k; i++)
             for (int j = 0; j < i; j++) x += (a[i] ^ k) * b[j];"""
 AGAIN = """for (int k = 0; k < n; k++) for (int i = 0; i < 9; i++)
@@ -45,8 +58,17 @@ def chosen(made: ir.Kernel) -> Choice:
 @pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("body", "more"),
-    [(TRIANGLE, 0.01), (DOWN, 0.01), (ROWS, 3.0), (LESS, 0.02), (DEEP, 2.0), (AGAIN, 0.2)],
-    ids=["triangle", "down", "rows", "less", "deep", "again"],
+    [
+        (TRIANGLE, 0.01),
+        (DOWN, 0.01),
+        (ROWS, 3.0),
+        (LESS, 0.02),
+        (STARTED, 0.15),
+        (WINDOW, 0.1),
+        (DEEP, 2.0),
+        (AGAIN, 0.2),
+    ],
+    ids=["triangle", "down", "rows", "less", "started", "window", "deep", "again"],
 )
 def test_an_iteration_starts_in_each_cycle(body: str, more: float, tmp_path: Path) -> None:
     made = lowered(body, tmp_path)
@@ -76,7 +98,7 @@ def test_loops_of_constant_trips_or_with_a_break_are_left(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("length", [2, 3, 4, 7])
-@pytest.mark.parametrize("body", [TRIANGLE, DOWN, ROWS, DEEP, AGAIN])
+@pytest.mark.parametrize("body", [TRIANGLE, DOWN, ROWS, STARTED, CHANGED, WINDOW, DEEP, AGAIN])
 def test_rows_of_any_length_do_the_same(body: str, length: int, tmp_path: Path) -> None:
     made = lowered(body, tmp_path)
     final = optimize(replace(made, row=length))
@@ -124,9 +146,9 @@ def test_a_loop_that_might_not_end_is_left() -> None:
     assert not differs(replace(whole, row=3), "pace_rows")
 
 
-def check(seed: int) -> bool:
+def check(seed: int, started: bool = False) -> bool:
     """Whether the pass does something to the random kernel of a seed, which does the same with it."""
-    made = replace(random_nest(seed), row=2 + seed % 4)
+    made = replace(random_nest(seed, started), row=2 + seed % 4)
     return differs(made, "pace_rows") and agrees(made, seed)
 
 
@@ -138,8 +160,12 @@ def test_random_nests() -> None:
     assert sum(check(seed) for seed in (*range(50), 5051, 5577, 5804)) > 12
 
 
+def test_random_nests_whose_sums_start_with_words() -> None:
+    assert sum(check(seed, started=True) for seed in range(40)) > 8
+
+
 @pytest.mark.slow
 @pytest.mark.sweep(5)
 @pytest.mark.parametrize("seed", range(100, 2100, 100))
 def test_more_random_nests(seed: int) -> None:
-    assert sum(check(each) for each in range(seed, seed + 100)) > 10
+    assert sum(check(each, started=seed % 200 == 0) for each in range(seed, seed + 100)) > 10
