@@ -8,10 +8,10 @@
                                                        } while (i < n)
 
 An element is known from the last access to it, a load or a store that happens in every iteration, if no store
-may have been to it since (`macah.dependence`). It may have been some iterations ago in loops that are entered
-once, where the elements of the first iterations are known before the kernel starts: those of a captured array
-are captured on their own then, so that nothing has to be loaded before the loop. (In inner loops one would
-have to: as many loads as are saved.)
+may have been to it since (`macah.dependence`). It may have been some iterations ago if the elements of the
+first iterations are known (`reuse_starts`): what stands before the loop stores to them, or it is entered once
+and they are as they were before the kernel starts; those of a captured array are captured on their own then,
+so that nothing has to be loaded before the loop. (Else one would have to: as many loads as are saved.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from macah.dependence import Distances
 from macah.ir import Array, Assign, Body, Const, DoWhile, Expr, Load, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.find_sites import Finder
-from macah.passes.reuse_survey import MOST_ACCESSES, Access, Survey, accesses_in, count_accesses, step_of
+from macah.passes.reuse_starts import Starts
+from macah.passes.reuse_survey import MOST_ACCESSES, Access, Survey, accesses_in, count_accesses
 from macah.site import Site
 from macah.sources import element_source, piece_name
 from macah.walk import (
@@ -93,36 +94,38 @@ class _Reuser:
         self.distances = Distances()
         self.captures: dict[tuple[Array, int], ir.Capture] = {}
         self.changed = False
-        self.before: set[Array] = set()  # arrays that may have been stored to
 
     def whole(self, body: Body) -> Body:
         """The kernel, whose own loops are entered once."""
         made: list[Stmt] = []
         for stmt in body:
             if isinstance(stmt, DoWhile):
-                made += self.loop(stmt, once=True)
+                made += self.loop(stmt, Starts(made, self.element))
             else:
                 made.append(map_bodies(stmt, self.inside))
-            self.before |= arrays_written((stmt,))
         return tuple(made)
 
     def inside(self, body: Body) -> Body:
         made: list[Stmt] = []
         for stmt in body:
-            made += self.loop(stmt) if isinstance(stmt, DoWhile) else [map_bodies(stmt, self.inside)]
+            if isinstance(stmt, DoWhile):
+                made += self.loop(stmt, Starts(made, None))
+            else:
+                made.append(map_bodies(stmt, self.inside))
         return tuple(made)
 
-    def loop(self, stmt: DoWhile, once: bool = False) -> list[Stmt]:
+    def loop(self, stmt: DoWhile, starts: Starts) -> list[Stmt]:
         """A loop, and what must stand before it."""
         if has_loop(stmt.body):
             return [map_bodies(stmt, self.inside)]
         if is_constant(stmt.condition, 0):
             return [stmt]
-        group = _Group(self, stmt, once)
+        group = _Group(self, stmt, starts)
         if not group.reused:
             return [stmt]
         self.changed = True
-        return [*group.initial(), group.loop()]
+        initial = tuple(group.initial())  # this may change what stands before
+        return [*initial, group.loop()]
 
     def element(self, array: Array, address: int) -> Expr:
         """An element as it is before the kernel starts, as something that is known then."""
@@ -153,11 +156,11 @@ def _places(array: Array, address: int) -> tuple[int, ...]:
 class _Group:
     """The accesses in a loop without others in it, and which loads of it others make superfluous."""
 
-    def __init__(self, reuser: _Reuser, stmt: DoWhile, once: bool) -> None:
-        self.reuser = reuser
+    def __init__(self, reuser: _Reuser, stmt: DoWhile, starts: Starts) -> None:
+        self.starts = starts
         self.stmt = stmt
         self.kept: dict[Site, _Kept] = {}  # by the site of the access
-        self.reused = Survey(reuser.distances, once, reuser.before).reused(accesses_in(stmt.body))
+        self.reused = Survey(reuser.distances, starts.known).reused(accesses_in(stmt.body))
         for source, age in self.reused.values():
             kept = self.of(source)
             kept.past += [self.variable(source, n + 1) for n in range(len(kept.past), age)]
@@ -167,10 +170,8 @@ class _Group:
     def initial(self) -> Iterator[Stmt]:
         """What is kept before the first iteration."""
         for kept in self.kept.values():
-            access, address = kept.access, kept.access.start
-            for variable in kept.past:
-                address -= step_of(access)
-                yield Assign(variable, self.reuser.element(access.array, address), self.stmt.where)
+            for past, variable in enumerate(kept.past, 1):
+                yield Assign(variable, self.starts.value(kept.access, past), self.stmt.where)
 
     def loop(self) -> DoWhile:
         """The loop with what is kept."""

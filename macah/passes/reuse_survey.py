@@ -6,7 +6,7 @@ a[i] = x; y = a[i] + a[i - 1]                  a[i] is what the store stores, a[
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,12 +49,11 @@ class Access:
 class Survey:
     """Looks at the accesses in the body of a loop that has no others in it.
 
-    `once`: the loop is entered once, and before that none but the arrays `before` are stored to.
+    `known` says whether what an access would have found some iterations before the first one is known.
     """
 
     distances: Distances
-    once: bool
-    before: Container[Array]
+    known: Callable[[Access, int], bool]
 
     def reused(self, accesses: Iterable[Access]) -> dict[Site, tuple[Access, int]]:
         """Loads that others make superfluous: of what access, so many iterations ago."""
@@ -85,13 +84,7 @@ class Survey:
             return None
         if apart == 0:
             return 0 if source.site.order < load.site.order else None
-        return apart if self.starts_known(source) else None
-
-    def starts_known(self, source: Access) -> bool:
-        """Whether what the source would have accessed before the first iteration is known."""
-        array, terms = source.array, source.site.address.terms
-        known = self.once and array not in self.before and 0 not in array.shape
-        return known and len(terms) == 1 and abs(source.start) < SMALL
+        return apart if self.known(source, apart) else None
 
     def between(self, store: Access, source: Access, load: Access, age: int) -> bool:
         """Whether a store may be to the element after the source accesses it, and before the load does."""

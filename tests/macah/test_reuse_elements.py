@@ -19,6 +19,7 @@ from macah.show import show_kernel
 from macah.walk import loads_in, operands, statements
 
 I, X, Y, N = Variable("i"), Variable("x"), Variable("y"), Variable("n")
+ROW = Variable("row")
 A, B = Array("a", (16,)), Array("b", (4, 4))
 LOCAL = Array("t", (16,))
 
@@ -103,7 +104,8 @@ def test_until_a_store_that_may_be_to_it():
 def test_only_what_is_known_before_the_loop():
     stencil = Assign(X, total(load(-1), load(1)))
     assert loads(stencil) == 1
-    assert loads(stencil, before=(Store(A, (Const(3),), Read(X)),)) == 2
+    assert loads(stencil, before=(Store(A, (Read(N),), Read(X)),)) == 2
+    assert loads(stencil, before=(Store(A, (Const(3),), Read(X)),)) == 1
     assert loads(stencil, before=(Assign(X, Read(N)),)) == 1
     assert loads(Assign(X, total(load(-1, LOCAL), load(1, LOCAL)))) == 1
     column = Assign(X, total(Load(B, (at(), Const(0))), Load(B, (at(1), Const(0)))))
@@ -114,11 +116,70 @@ def test_only_what_is_known_before_the_loop():
     assert reuse_elements(nest) is nest
 
 
+def test_what_is_stored_before_the_loop_is_known():
+    first = Store(A, (Const(0),), load(3))
+    sums = store(total(load(-1), Read(X)))
+    assert lines(sums, before=(first,)) == [
+        "a_start = a[(i + 3)]",
+        "a[0] = a_start",
+        "a_kept1 = a_start",
+        "a_kept = (a_kept1 + x)",
+        "a[i] = a_kept",
+        "a_kept1 = a_kept",
+    ]
+    two = store(total(load(-1), load(-2)))
+    assert loads(two, before=(first, Store(A, (Const(1),), Const(5))), start=2) == 1
+    assert loads(two, before=(first,), start=2) == 1  # the other element is as it was
+    assert loads(sums, before=(first, Store(A, (Read(N),), Const(5)))) == 2
+    assert loads(sums, before=(replace(first, guard=Read(N)),)) == 2
+    assert loads(sums, before=(If(Read(N), (first,)),)) == 2
+
+
+def test_what_an_outer_iteration_stores_before_the_loop_is_known():
+    def nest(first, *between):
+        y, x = Variable("row"), I
+        cells = DoWhile(
+            (
+                Store(B, (Read(y), Read(x)), total(Load(B, (Read(y), at(-1))), Const(7))),
+                Assign(x, Apply("add", (Read(x), Const(1)))),
+            ),
+            Apply("slt", (Read(x), Const(4))),
+        )
+        step = Assign(y, Apply("add", (Read(y), Const(1))))
+        body = (Store(B, (Read(y), Const(first)), Read(X)), *between, Assign(x, Const(1)), cells, step)
+        rows = DoWhile(body, Apply("slt", (Read(y), Const(4))))
+        made = reuse_elements(find_sites(replace(kernel(), body=(Assign(y, Const(0)), rows))))
+        assert ran_b(made) == ran_b(replace(kernel(), body=(Assign(y, Const(0)), rows)))
+        return sum(1 for s in statements(made.body) for expr in operands(s) for _ in loads_in(expr))
+
+    def ran_b(made):
+        return run_kernel(made, {"x": 3, "y": 9, "n": 2}, {"a": [0] * 16, "b": list(range(16))})
+
+    assert nest(0) == 0
+    assert nest(1) == 1
+    assert nest(0, Store(B, (Read(N), Const(0)), Const(1))) == 1
+    assert nest(0, Store(B, (Const(1), Const(0)), Const(1))) == 1
+
+
 def test_a_branch_loads_before_it_may_have_to():
     inner = If(Apply("slt", (Const(2), Read(I))), (Assign(X, total(load(-1), load(), load(1))),))
     assert loads(inner) == 1
     stepping = If(Read(N), (Assign(N, Const(1)), Assign(X, total(Load(A, (at(1, N),)), load(1), load()))))
     assert loads(stepping) == 2
+
+
+@pytest.mark.parametrize("first", range(0, 200, 100))
+def test_random_loops_behind_stores_do_what_they_did(first):
+    fewer = 0
+    for seed in range(first, first + 100):
+        made = invert_loops(remove_leaves(dense(seed, stored=True)))
+        result = reuse_elements(find_sites(made))
+        check_kernel(result)
+        fewer += "_start = " in show_kernel(result)
+        assert ran(result, seed) == ran(made, seed), (seed, show_kernel(result))
+        if seed % 10 == 1:
+            assert ran(optimize(made), seed) == ran(made, seed), seed
+    assert fewer > 15
 
 
 @pytest.mark.parametrize("first", range(0, 400, 100))
@@ -135,8 +196,8 @@ def test_random_loops_do_what_they_did(first):
     assert spared > 20
 
 
-def dense(seed):
-    """A loop or two with many accesses to few elements."""
+def dense(seed, stored=False):
+    """A loop or two with many accesses to few elements; `stored`: in another one, behind stores to some."""
     source = random.Random(seed)
     stride = source.choice((1, 1, 2, 3, -1))
     arrays = [Array("a", (SIZE,)), Array("b", (SIZE,))]
@@ -169,7 +230,14 @@ def dense(seed):
         inner = (*(statement(counter) for _ in range(source.randint(2, 5))), count)
         bound = Const(source.randint(1, 12)) if source.random() < 0.7 else Read(N)
         condition = Apply("slt", (Read(counter), bound))
-        body += (Assign(counter, Const(source.randrange(3))), ir.While((), condition, inner))
+        start = Assign(counter, Const(source.randrange(3)))
+        if stored:
+            body += (start, *(Store(source.choice(arrays), index(counter), value(counter)) for _ in range(5)))
+        body += (start, ir.While((), condition, inner))
+    if stored and source.random() < 0.7:
+        step = Assign(ROW, Apply("add", (Read(ROW), Const(1))))
+        again = ir.While((), Apply("slt", (Read(ROW), Const(3))), (*body, step))
+        body = (Assign(ROW, Const(0)), again)
     captured = [Capture(array, array.name + "[{0}]", "int", True, True) for array in arrays]
     captured += [Capture(v, v.name, "int", True, v is not N) for v in (X, Y, N)]
     return Kernel("dense", tuple(captured), (), body)
