@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def merge_product(pair: Pair) -> Iterator[Value]:
-    """select(c, muladd(x, k, y), x) -> muladd(x, select(c, k, 1), select(c, y, 0))"""
+    """select(c, muladd(x, k, y), x) -> muladd(x, select(c, k, 1), select(c, y, 0))
+
+    And select(c, muladd(a, b, x), x) -> muladd(select(c, a, 0), b, x), where a may be known before b.
+    """
     if pair.op != "select" or pair.at == 0 or pair.inner.op != "muladd":
         return
     x, k, y = pair.inside
@@ -24,6 +27,11 @@ def merge_product(pair: Pair) -> Iterator[Value]:
         if same == pair.args[3 - pair.at]:
             arms = [(other, ONE), (y, ZERO)] if pair.at == 1 else [(ONE, other), (ZERO, y)]
             yield pair.make("muladd", same, *[pair.make("select", pair.args[0], *arm) for arm in arms])
+    if y == pair.args[3 - pair.at]:
+        for early, late in ((x, k), (k, x)):
+            if not pair.late(1 + latency("muladd"), early):
+                arm = (early, ZERO) if pair.at == 1 else (ZERO, early)
+                yield pair.make("muladd", pair.make("select", pair.args[0], *arm), late, y)
 
 
 def multiply_and_add(pair: Pair) -> Iterator[Value]:

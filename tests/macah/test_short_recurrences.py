@@ -77,6 +77,12 @@ def interval(body: str, tmp_path: Path) -> int:
             " y = ((int) s * y - v) >> 3; out <! y; }",
             3,
         ),
+        # a product is added or not: its other factor is 0 then, which is known before the one that goes round
+        (
+            "int y = 1; for (int i = 0; i < n; i++) { int v, w; v <? in; w <? in;"
+            " int m = w; if (v & 6) m -= v * y; y = m; out <! m; }",
+            2,
+        ),
     ],
 )
 def test_a_recurrence_is_short(body: str, most: int, tmp_path: Path) -> None:
