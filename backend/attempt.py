@@ -32,6 +32,12 @@ hardly ever end by other ways, but ten times the placing leaves half of them."""
 LATE = 100
 """The number of the first such attempt."""
 
+HASTY = 1000
+"""The number of the first attempt that ends soon (hasty.py)."""
+
+HASTE = (1, 0.3, 0.06)
+"""The recipe of such attempts: a fraction of the placing, and few iterations of routing without progress."""
+
 MANY = 250
 """Graphs of more nodes are those whose attempts take seconds."""
 
@@ -94,9 +100,11 @@ class Attempts:
         if isinstance(result, Mapping):
             return Tried(result, placement.schedule, need)
         tried = Tried(result.count, placement.schedule, need, result)
-        return self.mended(tried, pulse) if number else tried
+        return self.mended(tried, pulse) if 0 < number < HASTY else tried
 
-    def _recipe(self, number: int) -> tuple[int, int, int]:
+    def _recipe(self, number: int) -> tuple[int, float, float]:
+        if number >= HASTY:
+            return HASTE
         if number >= LATE:
             return PATIENT[(number - LATE) % len(PATIENT)]
         recipes = RECIPES if self.problem.nodes <= MANY else DEAR

@@ -16,6 +16,7 @@ from .bound import Bounds
 from .clock import Clock, OutOfTime
 from .core import raised, refutation
 from .flat import Problem
+from .hasty import hasty
 from .mapping import DoesNotFit, MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .pressure import demand, gentle_schedule
@@ -92,6 +93,8 @@ class Trials:
 
     made: int = 0
     fewest: int = 1 << 30
+    hasty: bool = False
+    weighed: bool = False
     closed: bool = False
     asked: bool = False
     refuted: bool = False
@@ -299,6 +302,8 @@ class Search:
         self.hungry = False
         short = interval <= SHORT
         attempts, first = self._attempts(interval)
+        if self._hastily(interval, trials):
+            return
         if not quick and trials.made >= first and self._solved(interval, brief=False):
             return
         while not trials.closed and trials.made < attempts:
@@ -335,6 +340,22 @@ class Search:
             if quick and (trials.made >= ATTEMPTS or result > NEARLY):
                 return
         trials.closed = True
+
+    def _hastily(self, interval: int, trials: Trials) -> bool:
+        """Whether one of the attempts that end soon gives a mapping; once for an interval."""
+        if trials.hasty:
+            return False
+        trials.hasty = True
+        several = interval <= SHORT and not self.dense and not small(self.problem)
+        pulse, hopeless = self._pulse(f"II {interval}, hasty attempts"), 2 * self._hopeless()
+        found = hasty(
+            self.ahead.attempts, interval, several, hopeless, lambda: self._refuted(interval), pulse
+        )
+        if found is not None:
+            self.best = found
+            self.report(f"II {interval}, in haste: mapped")
+        trials.closed |= trials.refuted
+        return found is not None
 
     def _attempts(self, interval: int) -> tuple[int, int]:
         """The attempts at an interval, and how many are made in any case."""
@@ -389,6 +410,9 @@ class Search:
 
     def _refuted(self, interval: int) -> bool:
         """Whether it is known that there is no mapping at an interval, which then is below the bound."""
+        if self._trials(interval).weighed:
+            return self._trials(interval).refuted
+        self._trials(interval).weighed = True
         found = refutation(self.problem, interval)
         self._trials(interval).asked |= found is not None
         self._trials(interval).refuted |= found is not None
