@@ -38,6 +38,12 @@ HASTY = 1000
 HASTE = (1, 0.3, 0.06)
 """The recipe of such attempts: a fraction of the placing, and few iterations of routing without progress."""
 
+BRISK, BRISKLY = 50, 0.25
+"""Of graphs of up to BRISK nodes that are `turning`, routing ends after this part of the iterations."""
+
+FRUGAL = 0.72
+"""Their repairs have this part of the solver's conflicts, and of the words."""
+
 MANY = 250
 """Graphs of more nodes are those whose attempts take seconds."""
 
@@ -73,6 +79,11 @@ class Tried:
     need: float
     left: Left | None = None
 
+    @property
+    def count(self) -> int:
+        """How many conflicts remain."""
+        return 0 if isinstance(self.result, Mapping) else self.result
+
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
@@ -96,11 +107,20 @@ class Attempts:
         need = registers_needed(problem, placement.schedule)
         if need > BURSTING * problem.terrain.registers:
             return Tried(STARVED, placement.schedule, need)
-        result = route(problem, placement, seed, options.effort * routing, pulse)
+        turning = self.turning(interval)
+        patience = options.effort * routing * (BRISKLY if turning and number < HASTY else 1)
+        result = route(problem, placement, seed, patience, pulse)
         if isinstance(result, Mapping):
             return Tried(result, placement.schedule, need)
         tried = Tried(result.count, placement.schedule, need, result)
-        return self.mended(tried, pulse) if 0 < number < HASTY else tried
+        return self.mended(tried, pulse) if 0 < number < HASTY and not turning else tried
+
+    def turning(self, interval: int) -> bool:
+        """Whether attempts that fail soon turn in circles, and repairs take as long as ten of them.
+
+        Those are small graphs at short intervals where wires lead back to each other.
+        """
+        return interval <= SHORT and self.problem.nodes <= BRISK and self.problem.fabric.loops
 
     def _recipe(self, number: int) -> tuple[int, float, float]:
         if number >= HASTY:
@@ -115,7 +135,8 @@ class Attempts:
         left = tried.left
         if left is None or left.nearly is None or self.problem.fabric.planes:
             return tried
-        mapping = repaired(self.problem, left.nearly, self.options.effort, pulse)
+        effort = self.options.effort * (FRUGAL if self.turning(left.nearly.interval) else 1)
+        mapping = repaired(self.problem, left.nearly, effort, pulse)
         return tried if mapping is None else Tried(mapping, tried.schedule, tried.need)
 
     def _schedule(self, interval: int, stretch: int) -> Schedule:

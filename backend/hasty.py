@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .attempt import HASTY, Attempts
+from .attempt import BRISK, HASTY, Attempts
 from .mapping import Mapping
 
-BRISK, TOGETHER = 50, 320
+TOGETHER = 320
 """Graphs of up to BRISK nodes get one such attempt; if `several`, so many that they have TOGETHER nodes."""
 
 DOUBTFUL = 3

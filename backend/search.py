@@ -93,6 +93,7 @@ class Trials:
 
     made: int = 0
     fewest: int = 1 << 30
+    mended: int = 1 << 30
     hasty: bool = False
     weighed: bool = False
     closed: bool = False
@@ -335,7 +336,8 @@ class Search:
             enough = trials.made >= round(ATTEMPTS * effort) and trials.fewest > LIKELY
             if result > LOST * hopeless or (not short and (enough or trials.fewest > hopeless)):
                 trials.closed = True
-            if short and trials.fewest * rounds > CLOSE * max(1.0, effort):
+            vain = self.ahead.attempts.turning(interval) and trials.fewest > 2 * hopeless
+            if vain or (short and trials.fewest * rounds > CLOSE * max(1.0, effort)):
                 trials.closed = True
             if quick and (trials.made >= ATTEMPTS or result > NEARLY):
                 return
@@ -448,10 +450,16 @@ class Search:
 
     def _mended(self, interval: int, number: int, tried: Tried, pulse: Callable[[int], None]) -> Tried:
         """What failed, or the first attempt repaired: at once if it is the only one, else once the second
-        has failed, too, as a repair may take as long as several attempts."""
+        has failed, too, as a repair may take long. Of those that are `turning`, the best so far."""
         trials, attempts = self._trials(interval), self.ahead.attempts
         if number == 0 and self._refuted(interval):
             trials.closed = True
+        elif number and attempts.turning(interval):
+            broken = min((trials.broken or tried, tried), key=lambda one: one.count)
+            trials.broken = None
+            if broken.count < trials.mended:
+                trials.mended, mended = broken.count, attempts.mended(broken, pulse)
+                return mended if isinstance(mended.result, Mapping) else tried
         elif number == 0 and self._attempts(interval)[1] == 1:
             return attempts.mended(tried, pulse)
         elif number == 0:

@@ -6,10 +6,10 @@ import pytest
 from graphs import layered
 
 from arch.describe import load_fabric
-from backend.attempt import HASTY, Attempts, Tried
+from backend.attempt import BRISK, HASTY, SHORT, Attempts, Tried
 from backend.check import check_mapping
 from backend.flat import Problem
-from backend.hasty import BRISK, DOUBTFUL, TOGETHER, hasty
+from backend.hasty import DOUBTFUL, TOGETHER, hasty
 from backend.mapping import MapOptions, Mapping
 
 MESH = load_fabric("mesh4x4")
@@ -53,3 +53,17 @@ def test_they_end_where_they_are_in_vain(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made(monkeypatch, 10, True, 10, False) == [HASTY]
     assert made(monkeypatch, 10, True, 2, True) == list(range(HASTY, HASTY + DOUBTFUL))
     assert made(monkeypatch, 2 * BRISK, True, 2, False) == []
+
+
+def test_where_wires_lead_back_small_graphs_are_not_mended_attempt_by_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Repairs take as long as ten attempts there."""
+    asked: list[object] = []
+    monkeypatch.setattr("backend.attempt.repaired", lambda *what: asked.append(what))
+    attempts = Attempts(Problem(layered(13, 1), load_fabric("hycube:4x4")), MapOptions())
+    assert attempts.turning(SHORT)
+    assert not attempts.turning(SHORT + 1)
+    left = [attempts.make(1, number, nothing).count for number in range(1, 6)]
+    assert asked == []
+    assert any(left)
