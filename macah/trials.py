@@ -52,6 +52,7 @@ class Trials:
         self.ports = min((len(bank.ports) for bank in fabric.memories), default=0)
         # by the choices that passes before `bank_arrays` or behind it ask for, and what that made of them
         self.known: dict[object, tuple[ir.Kernel, DFG, Bounds]] = {}
+        self.made: dict[object, Choice] = {}  # by all choices
 
     def choice(self, kernel: ir.Kernel, odd: bool = False) -> Choice:
         """What is expected of a kernel, with banks if ports hold it up; `odd`: as `Room` says."""
@@ -99,6 +100,12 @@ class Trials:
 
     def _made(self, kernel: ir.Kernel) -> Choice:
         """What is expected of a kernel as it is."""
+        asked = (kernel.unroll, kernel.room, kernel.tests_first, kernel.row, kernel.delay)
+        if asked not in self.made:
+            self.made[asked] = self._new(kernel)
+        return self.made[asked]
+
+    def _new(self, kernel: ir.Kernel) -> Choice:
         banked: list[ir.Kernel] = []
         final = optimize(kernel, lambda name, now: banked.append(now) if name == "bank_arrays" else None)
         text = show_with_sizes(banked[0]) if banked else ""
