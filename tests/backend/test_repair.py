@@ -137,9 +137,9 @@ def test_an_interval_that_is_refuted_is_not_mended(monkeypatch: pytest.MonkeyPat
     interval = map_kernel(dfg, MESH, MapOptions()).interval
     asked: list[int] = []
     found = Refutation("a test")
-    monkeypatch.setattr("backend.search.refutation", lambda _, at: found if at == interval else None)
+    monkeypatch.setattr("backend.tries.refutation", lambda _, at: found if at == interval else None)
     monkeypatch.setattr("backend.attempt.repaired", lambda _, nearly, *__: asked.append(nearly.interval))
-    monkeypatch.setattr("backend.search.tight", lambda *_: False)
+    monkeypatch.setattr("backend.tries.tight", lambda *_: False)
     assert map_kernel(dfg, MESH, MapOptions()).interval > interval
     assert interval not in asked
 

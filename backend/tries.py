@@ -1,0 +1,312 @@
+"""What is tried at one interval: attempts with several seeds, in haste and with patience, and the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .ahead import Ahead, Key
+from .attempt import LATE, MANY, PATIENT, RECIPES, SHORT, STARVED, Attempts, Tried
+from .bound import Bounds
+from .clock import Clock
+from .core import raised, refutation
+from .flat import Problem
+from .hasty import hasty
+from .mapping import MapOptions, Mapping, Schedule
+from .moves import only_outputs
+from .route import Left
+from .solved import BRIEF, MOST, QUESTIONS, Refuted, decided, overwritten, small, solved, tight, timed
+
+ATTEMPTS = 4
+"""Attempts at an interval, at effort 1."""
+
+FIRST = 2
+"""So many attempts are made before an interval is given up: a tight schedule may do where a loose one fails;
+for graphs of more than MANY nodes one."""
+
+MORE, LIKELY = 6, 8
+"""More attempts, at effort 1, while the best has left no more than so many conflicts."""
+
+NEARLY = 3
+"""On the way up, an interval gets more attempts only if the last left no more than so many conflicts."""
+
+PATIENT_STEPS = 4
+"""So many intervals above the bound are tried one by one; then steps grow."""
+
+FEW = 2
+"""Attempts for graphs of more nodes than MANY: each takes seconds, and an interval costs them little."""
+
+PERSISTENT = 16
+"""At intervals up to SHORT, where the next one halves the kernel's speed, so many attempts at effort 1."""
+
+CLOSE = 6
+"""Persistence ends after the n-th round of attempts if the fewest conflicts are more than an n-th of this."""
+
+HOPELESS = 8
+"""So many conflicts, and one more for every ten operations, are many."""
+
+RISING = 2
+"""Where words leave tiles through one register alone, so many of the questions to the solver may be asked
+while there is no mapping; the others are for intervals below one that was reached."""
+
+DISTANT = 1.5
+"""From so many times the bound on, an interval that yields no mapping may be bad luck."""
+
+LOST = 4
+"""With so many times more, longer intervals are tried in long steps, once each."""
+
+
+@dataclass(slots=True)
+class Trials:
+    """Attempts at an interval, the fewest conflicts left, whether more are of no use, nor of the solver, and
+    whether there is no mapping. `broken` is the first attempt while it waits for its repair."""
+
+    made: int = 0
+    fewest: int = 1 << 30
+    mended: int = 1 << 30
+    hasty: bool = False
+    weighed: bool = False
+    closed: bool = False
+    asked: bool = False
+    refuted: bool = False
+    broken: Tried | None = None
+
+
+class Tries:
+    """The tries at intervals up to `limit`, and what they came to: the best mapping, the fewest conflicts."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        limit: int,
+        options: MapOptions,
+        clock: Clock,
+        report: Callable[[str], None],
+        best: Mapping | None = None,
+    ) -> None:
+        self.problem, self.bounds, self.limit, self.options = problem, bounds, limit, options
+        self.clock, self.report = clock, report
+        self.ahead = Ahead(Attempts(problem, options), options.jobs, clock.check)
+        self.registers = problem.terrain.registers
+        self.overwritten = overwritten(problem)
+        self.dense = bool(only_outputs(problem.fabric)[0])  # conflicts are many there until none is left
+        self.least = options.interval or bounds.mii
+        self.best, self.rising = best, False
+        self.trials: dict[int, Trials] = {}
+        self.fewest: Left | None = None
+        self.asked = self.barren = 0
+        self.hungry = self.late = self.lost = False
+        self.leanest: tuple[float, Schedule] | None = None
+        self.resigned: bool | None = None
+        self.starved: Schedule | None = None
+
+    def _try(self, interval: int, quick: bool) -> None:
+        """Make what attempts an interval has left: with several seeds, from schedules of different looseness.
+
+        A quick try ends with the first attempt that is not near success.
+        """
+        trials, effort = self._trials(interval), self.options.effort
+        self.hungry = False
+        short = interval <= SHORT
+        attempts, first = self._attempts(interval)
+        if self._hastily(interval, trials):
+            return
+        if not quick and trials.made >= first and self._solved(interval, brief=False):
+            return
+        while not trials.closed and trials.made < attempts:
+            trials.made += 1
+            result = self._attempt(interval, trials.made - 1)
+            if isinstance(result, Mapping):
+                self.best = result
+                return
+            if trials.closed:
+                break
+            trials.fewest = min(trials.fewest, result)
+            hopeless = self._hopeless() * (1 + self.dense)
+            self.lost = LOST * hopeless < result < STARVED
+            if self.overwritten:  # the solver's, unless nearly routed
+                tries, close = (NEARLY, NEARLY) if small(self.problem) else (attempts, LIKELY)
+                if self._distant(interval):
+                    tries, close = attempts, hopeless
+                if trials.made < tries and trials.fewest <= close:
+                    continue
+                if self._solved(interval, brief=False):
+                    break
+                if trials.asked and trials.fewest > NEARLY * max(1.0, effort):
+                    break
+            elif trials.made == first and self._solved(interval, brief=quick):
+                break
+            if trials.made < first and result < STARVED and (self._patient(interval) or not self.lost):
+                continue
+            rounds = trials.made // len(RECIPES)
+            enough = trials.made >= round(ATTEMPTS * effort) and trials.fewest > LIKELY
+            if result > LOST * hopeless or (not short and (enough or trials.fewest > hopeless)):
+                trials.closed = True
+            vain = self.ahead.attempts.turning(interval) and trials.fewest > 2 * hopeless
+            if vain or (short and trials.fewest * rounds > CLOSE * max(1.0, effort)):
+                trials.closed = True
+            if quick and (trials.made >= ATTEMPTS or result > NEARLY):
+                return
+        trials.closed = True
+
+    def _hastily(self, interval: int, trials: Trials) -> bool:
+        """Whether one of the attempts that end soon gives a mapping; once for an interval."""
+        if trials.hasty:
+            return False
+        trials.hasty = True
+        several = interval <= SHORT and not self.dense and not small(self.problem)
+        pulse, hopeless = self._pulse(f"II {interval}, hasty attempts"), 2 * self._hopeless()
+        found = hasty(
+            self.ahead.attempts, interval, several, hopeless, lambda: self._refuted(interval), pulse
+        )
+        if found is not None:
+            self.best = found
+            self.report(f"II {interval}, in haste: mapped")
+        trials.closed |= trials.refuted
+        return found is not None
+
+    def _attempts(self, interval: int) -> tuple[int, int]:
+        """The attempts at an interval, and how many are made in any case."""
+        many = self.problem.nodes > MANY
+        attempts = ATTEMPTS + MORE
+        if self.overwritten:
+            attempts = ATTEMPTS if small(self.problem) else attempts
+            return max(1, round(attempts * self.options.effort)), 1
+        if not small(self.problem):  # those are the solver's first
+            attempts = PERSISTENT if interval <= SHORT else FEW if many else attempts
+        attempts = max(1, round(attempts * self.options.effort))
+        return attempts, 1 if many else min(FIRST, attempts)
+
+    def _likely(self, interval: int, number: int) -> list[Key]:
+        """The attempts that are likely to be wanted after one that fails."""
+        attempts, first = self._attempts(interval)
+        if number >= LATE:
+            attempts = LATE + self._long()
+        here = [(interval, k) for k in range(number + 1, attempts)]
+        if not self.rising:
+            return here
+        above = self._above(interval)
+        up = [(above, k) for k in range(first) if interval < above <= self.limit]
+        certain = max(0, first - 1 - number)
+        return here[:certain] + up + here[certain:]
+
+    def _solved(self, interval: int, brief: bool) -> bool:
+        """Whether the solver decides a small graph at an interval."""
+        trials = self._trials(interval)
+        if trials.asked or self.asked >= QUESTIONS - brief or (self.hungry and self.asked):
+            return False
+        if self.overwritten and (self.rising and self.asked >= RISING or self._distant(interval)):
+            return False
+        whole = small(self.problem)
+        if not whole and (brief or not tight(self.problem, self.bounds, interval)):
+            return False
+        self.asked += 1
+        effort, conflicts = self.options.effort, BRIEF * (self.asked + 1) if brief else MOST
+        if self.overwritten:
+            found = decided(self.problem, interval, effort, self.clock.left(), trials.fewest)
+        elif whole:
+            found = solved(self.problem, interval, effort, self.clock.left(), conflicts)
+        else:
+            found = timed(self.problem, interval, effort, self.clock.left())
+        trials.asked = found is not None or not brief
+        trials.refuted = found is Refuted.WITHIN_HORIZON
+        if found is None:
+            return False
+        self.best = found if isinstance(found, Mapping) else self.best
+        self.report(f"II {interval}: {'mapped' if self.best is found else 'refuted'} by the solver")
+        return True
+
+    def _refuted(self, interval: int) -> bool:
+        """Whether it is known that there is no mapping at an interval, which then is below the bound."""
+        if self._trials(interval).weighed:
+            return self._trials(interval).refuted
+        self._trials(interval).weighed = True
+        found = refutation(self.problem, interval)
+        self._trials(interval).asked |= found is not None
+        self._trials(interval).refuted |= found is not None
+        if found and interval == self.bounds.mii:
+            self.bounds = raised(self.bounds, found)
+        if found:
+            self.report(f"II {interval}: refuted by {found.why}")
+        return found is not None
+
+    def _attempt(self, interval: int, number: int) -> Mapping | int:
+        """Place and route once: a mapping, or how many conflicts remain."""
+        name = f"II {interval}, attempt {number + 1}"
+        likely = self._likely(interval, number)
+        pulse = self._pulse(name)
+        tried = self.ahead.outcome((interval, number), likely, pulse)
+        if not isinstance(tried.result, Mapping):
+            self.ahead.expect(likely)
+        if not isinstance(tried.result, Mapping):
+            tried = self._mended(interval, number, tried, pulse)
+        if self.leanest is None or tried.need < self.leanest[0]:
+            self.leanest = tried.need, tried.schedule
+        self.hungry = tried.result == STARVED
+        if isinstance(tried.result, Mapping):
+            self.report(f"{name}: mapped")
+            return tried.result
+        if self.hungry:
+            self.report(f"{name}: values need too many registers")
+        else:
+            self.report(f"{name}: {tried.result} conflicts remain")
+            if tried.left and (self.fewest is None or tried.left.count < self.fewest.count):
+                self.fewest, self.barren = tried.left, -1
+        return tried.result
+
+    def _mended(self, interval: int, number: int, tried: Tried, pulse: Callable[[int], None]) -> Tried:
+        """What failed, or the first attempt repaired: at once if it is the only one, else once the second
+        has failed, too, as a repair may take long. Of those that are `turning`, the best so far."""
+        trials, attempts = self._trials(interval), self.ahead.attempts
+        if number == 0 and self._refuted(interval):
+            trials.closed = True
+        elif number and attempts.turning(interval):
+            broken = min((trials.broken or tried, tried), key=lambda one: one.count)
+            trials.broken = None
+            if broken.count < trials.mended:
+                trials.mended, mended = broken.count, attempts.mended(broken, pulse)
+                return mended if isinstance(mended.result, Mapping) else tried
+        elif number == 0 and self._attempts(interval)[1] == 1:
+            return attempts.mended(tried, pulse)
+        elif number == 0:
+            trials.broken = tried
+        elif trials.broken is not None:
+            mended, trials.broken = attempts.mended(trials.broken, pulse), None
+            return mended if isinstance(mended.result, Mapping) else tried
+        return tried
+
+    def _above(self, interval: int) -> int:
+        """The interval after one, on the way up."""
+        step = 1 + interval // (2 if self.lost else 8)
+        if not self.hungry and self._patient(interval):
+            step = 1
+        return min(interval + step, max(self.limit, interval + 1))
+
+    def _patient(self, interval: int) -> bool:
+        return interval < self.least + PATIENT_STEPS
+
+    def _distant(self, interval: int) -> bool:
+        """Whether an interval is so far above the bound that a failure says little."""
+        return interval > max(DISTANT * self.least, self.least + PATIENT_STEPS)
+
+    def _hopeless(self) -> int:
+        """With so many conflicts left, other seeds do not help either."""
+        return HOPELESS + self.problem.nodes // 10
+
+    def _long(self) -> int:
+        """How many attempts place for long."""
+        return 1 if self.problem.nodes > MANY else len(PATIENT)
+
+    def _trials(self, interval: int) -> Trials:
+        return self.trials.setdefault(interval, Trials())
+
+    def _pulse(self, name: str) -> Callable[[int], None]:
+        """Looks at the clock, and tells from time to time how many conflicts an attempt has left."""
+
+        def pulse(conflicts: int) -> None:
+            self.clock.check()
+            if self.clock.tick():
+                self.report(f"{name}: {'placing' if conflicts < 0 else f'{conflicts} conflicts left'}")
+
+        return pulse
