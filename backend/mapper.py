@@ -20,6 +20,10 @@ from .nested import everything, lifted, parts
 from .search import Search
 
 
+IN_VAIN = 6
+"""After so many parts of an array that yield nothing, no more are asked: searches that fail take their time."""
+
+
 def map_kernel(
     dfg: DFG, fabric: Fabric, options: MapOptions, progress: Callable[[str], None] | None = None
 ) -> Mapping:
@@ -69,8 +73,8 @@ def _on_parts(
     """
     dfg, whole, below = mapping.dfg, mapping.fabric, mapping.interval - 1
     waiting = deque(parts(everything(whole), narrower=len(dfg.nodes) <= MANY))
-    seen = {part.fabric for part in waiting}
-    while waiting and below:
+    seen, vain = {part.fabric for part in waiting}, 0
+    while waiting and below and vain < IN_VAIN:
         part = waiting.popleft()
         try:
             found, search = _searched(dfg, part.fabric, replace(options, interval=below), clock, report)
@@ -80,11 +84,12 @@ def _on_parts(
             report(f"II {below}: mapped on {part.what}")
             yield lifted(found, whole, part)
             waiting.appendleft(part)
-            below -= 1
+            below, vain = below - 1, 0
         if search.late:
             return
         if found is not None:
             continue
+        vain += 1
         for inner in parts(part, narrower=len(dfg.nodes) <= MANY):
             if inner.fabric not in seen:
                 seen.add(inner.fabric)

@@ -166,9 +166,10 @@ def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
 
 def _paced(best: Choice, trials: Trials) -> Choice:
     """The choice with rows of some length at least, if that is better."""
-    found = best
-    for length in ROWS if _has_rows(trials.loops) and enabled(best.kernel, "pace_rows") else ():
-        if found.bounds.recurrence <= found.bounds.resource:
+    found, hurried = best, best.bounds.recurrence > best.bounds.resource
+    wanted = hurried and _has_rows(trials.loops) and enabled(best.kernel, "pace_rows")
+    for length in ROWS if wanted else ():
+        if found.bounds.recurrence == 1:
             break
         paced = replace(best.kernel, row=length)
         if not _is_paced(paced) and not _needs_banks(best, trials):
