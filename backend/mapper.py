@@ -19,9 +19,8 @@ from .mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from .nested import everything, lifted, parts
 from .search import Search
 
-
 IN_VAIN = 6
-"""After so many parts of an array that yield nothing, no more are asked: searches that fail take their time."""
+"""After so many smaller arrays that yield nothing, no more are asked: searches that fail take their time."""
 
 
 def map_kernel(
@@ -69,7 +68,8 @@ def _on_parts(
 ) -> Iterator[Mapping]:
     """Ever better mappings that parts of the array yield, each an interval below the last.
 
-    A part of which the bound says that it cannot is left, with its own parts.
+    A part of which the bound says that it cannot is left, with its own parts. What has fewer registers on all
+    tiles has no part with fewer tiles: these are parts of the whole.
     """
     dfg, whole, below = mapping.dfg, mapping.fabric, mapping.interval - 1
     waiting = deque(parts(everything(whole), narrower=len(dfg.nodes) <= MANY))
@@ -89,8 +89,9 @@ def _on_parts(
             return
         if found is not None:
             continue
-        vain += 1
-        for inner in parts(part, narrower=len(dfg.nodes) <= MANY):
+        smaller = len(part.fabric.tiles) < len(whole.tiles)
+        vain += smaller
+        for inner in parts(part, narrower=smaller and len(dfg.nodes) <= MANY):
             if inner.fabric not in seen:
                 seen.add(inner.fabric)
                 waiting.append(inner)
