@@ -26,8 +26,8 @@ from macah.pack_words import groups_of
 from macah.site import Loop, Site
 from macah.source_facts import Facts
 from macah.source_terms import Terms
-from macah.trips import find_counters, limit, stepped_at_last
-from macah.walk import arrays_written, folded, loads_in, statements, targets
+from macah.trips import assigned_in, find_counters, limit, stepped_at_last
+from macah.walk import arrays_written, folded, loads_in, targets
 
 
 @dataclass(slots=True, eq=False)
@@ -214,7 +214,7 @@ class SourceGraph:
 
     def branch(self, stmt: ir.If) -> None:
         condition = self.predicate(stmt.condition)
-        changed = _changed((*stmt.then, *stmt.orelse))
+        changed = assigned_in((*stmt.then, *stmt.orelse))
         before = {v: self.read(v) for v in changed}
         known = self.forms.some(changed)
         self.under(condition, stmt.then)
@@ -244,7 +244,7 @@ class SourceGraph:
         guard = self.predicate(stmt.guard)
         if guard == ZERO:
             return
-        changed = _changed(stmt.body)
+        changed = assigned_in(stmt.body)
         before = {v: self.read(v) for v in changed}
         known = self.forms.some(changed)
         if stmt.condition == ir.FALSE:
@@ -292,7 +292,3 @@ class SourceGraph:
         """What certainly holds where an iteration starts: the test of a loop that is entered by it, too."""
         known = stmt.guard == stmt.condition and not any(loads_in(stmt.condition))
         return self.predicate(stmt.condition) if known else ONE
-
-
-def _changed(body: Body) -> list[Variable]:
-    return list(dict.fromkeys(variable for stmt in statements(body) for variable in targets(stmt)))

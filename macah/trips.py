@@ -11,9 +11,14 @@ from dataclasses import dataclass, replace
 from arch.ops import COMPARISONS
 from macah.affine import extent, fits, plus, small
 from macah.evolution import Forms
-from macah.ir import TRUE, Apply, Assign, Const, DoWhile, Expr, If, Read, Stmt, Variable
+from macah.ir import TRUE, Apply, Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.site import Affine, Loop, Span, Symbol
 from macah.walk import loads_in, statements, targets, variables_in
+
+
+def assigned_in(body: Body) -> list[Variable]:
+    """The variables that a body assigns to, in the order in which it first does."""
+    return list(dict.fromkeys(variable for stmt in statements(body) for variable in targets(stmt)))
 
 
 def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, int]:

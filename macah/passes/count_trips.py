@@ -18,7 +18,7 @@ from macah import ir
 from macah.evolution import Forms
 from macah.ir import FALSE, TRUE, Apply, Assign, Body, Const, DoWhile, Expr, Read, Stmt, Variable, While
 from macah.site import Affine, Loop
-from macah.trips import find_counters, is_of_integers, limit, stepped_at_last
+from macah.trips import assigned_in, find_counters, is_of_integers, limit, stepped_at_last
 from macah.walk import (
     arrays_written,
     children,
@@ -78,7 +78,7 @@ class _Walk:
             case Assign(variable, value):
                 self.forms.known[variable] = self.forms.of(value)
             case ir.If(_, then, orelse):
-                before = self.forms.some(changed := _changed((*then, *orelse)))
+                before = self.forms.some(changed := assigned_in((*then, *orelse)))
                 self.body(then)
                 after = self.forms.some(changed)
                 self.forms.known.update(before)
@@ -86,7 +86,7 @@ class _Walk:
                 self.forms.join(after)
             case ir.Block(_, body):
                 self.body(body)
-                self.forms.forget(_changed(body))  # control may have left anywhere in it
+                self.forms.forget(assigned_in(body))  # control may have left anywhere in it
             case While((), condition, body):
                 self.loop(stmt, DoWhile(body, condition, condition, stmt.where))
             case While(before, _, body):
@@ -99,7 +99,7 @@ class _Walk:
 
     def loop(self, found: Counted | None, stmt: DoWhile) -> None:
         """Walk a loop; `found` is what may be counted."""
-        forms, changed, loop = self.forms, _changed(stmt.body), Loop()
+        forms, changed, loop = self.forms, assigned_in(stmt.body), Loop()
         before, counters = forms.some(changed), {} if found is None else find_counters(stmt, changed)
         forms.loops.append(loop)
         forms.enter(loop, counters, changed)
@@ -123,10 +123,6 @@ class _Walk:
             if runs and starts and counters.get(variable) and variable.bits == 32:
                 self.found[id(found)] = _Count(variable, counters[variable], trips)
                 return
-
-
-def _changed(body: Body) -> list[Variable]:
-    return list(dict.fromkeys(variable for stmt in statements(body) for variable in targets(stmt)))
 
 
 def _body(body: Body, found: Mapping[int, _Count]) -> Body:

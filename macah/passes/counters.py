@@ -206,22 +206,31 @@ def split_sum(body: Body, variable: Variable, start: Const, left: Expr) -> Sum |
     bits, where = variable.bits, variable.where
     total, base = (Variable(f"{variable.name}_{name}", bits, where) for name in ("total", "base"))
     here = Assign(variable, Apply("sub", (Read(total), Read(base)), bits), where)
-    made: list[Stmt] = [here]
-    for stmt in body:
-        if variable not in written((stmt,)):
-            made.append(stmt)
-            continue
-        part = added(stmt, variable)
-        if part is None:
-            return None
-        made += [Assign(total, Apply("add", (Read(total), part), bits), stmt.where), here]
-    if len(made) == len(body) + 1:
+    made = summed(body, total, here)
+    if made is None or len(made) == len(body) + 1:
         return None
     anew = Assign(base, select(left, fold(Apply("sub", (Read(total), start), bits)), Read(base)), where)
-    return Sum(tuple(made), (Assign(total, start), Assign(base, Const(0, bits))), (anew,))
+    return Sum(made, (Assign(total, start), Assign(base, Const(0, bits))), (anew,))
 
 
-def added(stmt: Stmt, variable: Variable) -> Expr | None:
+def summed(body: Body, total: Variable, here: Assign) -> Body | None:
+    """A body that adds to a total what it adds to the variable of `here`, which then says what that is.
+
+    None if it does anything else to that variable.
+    """
+    made: list[Stmt] = [here]
+    for stmt in body:
+        if here.variable not in written((stmt,)):
+            made.append(stmt)
+            continue
+        part = _added(stmt, here.variable)
+        if part is None:
+            return None
+        made += [Assign(total, Apply("add", (Read(total), part), total.bits), stmt.where), here]
+    return tuple(made)
+
+
+def _added(stmt: Stmt, variable: Variable) -> Expr | None:
     """What a statement adds to a variable, if that is all that it does."""
     match stmt:
         case Assign(_, Apply("add", (a, b))):

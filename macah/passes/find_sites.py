@@ -17,7 +17,7 @@ from macah import ir
 from macah.evolution import Forms
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Stmt, Variable
 from macah.site import Affine, Loop, Site
-from macah.trips import find_counters, limit, stepped_at_last
+from macah.trips import assigned_in, find_counters, limit, stepped_at_last
 from macah.walk import (
     arrays_written,
     is_constant,
@@ -26,7 +26,6 @@ from macah.walk import (
     map_operands,
     operands,
     parted,
-    statements,
     targets,
     updated,
 )
@@ -121,7 +120,7 @@ class Finder:
 
     def branch(self, stmt: If) -> tuple[Stmt, int]:
         located = self.located(stmt)
-        changed = _changed((*stmt.then, *stmt.orelse))
+        changed = assigned_in((*stmt.then, *stmt.orelse))
         before = self.forms.some(changed)
         self.branches += 1
         then, first = self.body(stmt.then)
@@ -134,7 +133,7 @@ class Finder:
         return replace(located, then=then, orelse=orelse), min(first, second)
 
     def loop(self, stmt: DoWhile) -> tuple[Stmt, int]:
-        sure, changed = is_constant(stmt.guard, 1), _changed(stmt.body)
+        sure, changed = is_constant(stmt.guard, 1), assigned_in(stmt.body)
         before = self.forms.some(changed)
         outer, self.most = self.most, 0
         if is_constant(stmt.condition, 0):
@@ -161,7 +160,3 @@ class Finder:
     def limited(self, loop: Loop, stmt: DoWhile, counters: Mapping[Variable, int]) -> None:
         """Note how often a loop runs that is entered here."""
         limit(loop, stmt, self.forms.at_end(loop, counters), self.forms)
-
-
-def _changed(body: Body) -> list[Variable]:
-    return list(dict.fromkeys(variable for stmt in statements(body) for variable in targets(stmt)))

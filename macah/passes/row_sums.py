@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, replace
 
-from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
+from macah.ir import Apply, Assign, Body, Const, Expr, Read, Variable
 from macah.passes.ahead import Parts
-from macah.passes.counters import Sum, added, split_sum
+from macah.passes.counters import Sum, split_sum, summed
 from macah.passes.liveness import live_before
 from macah.walk import Renaming, read, targets, variables_in, written
 
@@ -69,16 +69,8 @@ def _from_zero(parts: Parts, variable: Variable, part: Variable, held: Set[Varia
     before, start = _started(parts.before, variable, held)
     whole = Apply("add", (Read(start), Read(part)), variable.bits)
     here = Assign(variable, whole, variable.where)
-    body: list[Stmt] = [here]
-    for stmt in parts.inner.body:
-        if variable not in written((stmt,)):
-            body.append(stmt)
-            continue
-        more = added(stmt, variable)
-        if more is None:
-            return None
-        body += [Assign(part, Apply("add", (Read(part), more), part.bits), stmt.where), here]
-    return Parts(before, replace(parts.inner, body=tuple(body)), (here, *parts.after))
+    body = summed(parts.inner.body, part, here)
+    return None if body is None else Parts(before, replace(parts.inner, body=body), (here, *parts.after))
 
 
 def _started(before: Body, variable: Variable, held: Set[Variable]) -> tuple[Body, Variable]:
