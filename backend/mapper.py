@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -16,11 +15,11 @@ from .clock import Clock
 from .dfg import DFG
 from .flat import Problem
 from .mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
-from .nested import everything, lifted, parts
+from .nested import Part, everything, lifted, narrower, sparer
 from .search import Search
 
 IN_VAIN = 6
-"""After so many smaller arrays that yield nothing, no more are asked: searches that fail take their time."""
+"""After so many smaller arrays that yield nothing, no more are asked: attempts that fail take their time."""
 
 
 def map_kernel(
@@ -68,33 +67,52 @@ def _on_parts(
 ) -> Iterator[Mapping]:
     """Ever better mappings that parts of the array yield, each an interval below the last.
 
-    A part of which the bound says that it cannot is left, with its own parts. What has fewer registers on all
-    tiles has no part with fewer tiles: these are parts of the whole.
+    Parts with fewer registers are searched, those with fewer tiles looked at, for a fraction of the time: if
+    one of them yields a mapping, it is searched for better ones. Parts of which the bound says that they
+    cannot are left.
     """
     dfg, whole, below = mapping.dfg, mapping.fabric, mapping.interval - 1
-    waiting = deque(parts(everything(whole), narrower=len(dfg.nodes) <= MANY))
-    seen, vain = {part.fabric for part in waiting}, 0
-    while waiting and below and vain < IN_VAIN:
-        part = waiting.popleft()
-        try:
-            found, search = _searched(dfg, part.fabric, replace(options, interval=below), clock, report)
-        except DoesNotFit:
-            continue
-        if found is not None:
-            report(f"II {below}: mapped on {part.what}")
-            yield lifted(found, whole, part)
-            waiting.appendleft(part)
-            below, vain = below - 1, 0
-        if search.late:
-            return
-        if found is not None:
-            continue
-        smaller = len(part.fabric.tiles) < len(whole.tiles)
-        vain += smaller
-        for inner in parts(part, narrower=smaller and len(dfg.nodes) <= MANY):
-            if inner.fabric not in seen:
-                seen.add(inner.fabric)
-                waiting.append(inner)
+    vain = 0
+    for part, glances in _parts(whole, len(dfg.nodes)):
+        while below and vain < IN_VAIN:
+            wanted = replace(options, interval=below)
+            try:
+                look = _glanced if glances else _searched
+                found, search = look(dfg, part.fabric, wanted, clock, report)
+            except DoesNotFit:
+                break
+            if found is not None:
+                report(f"II {below}: mapped on {part.what}")
+                yield lifted(found, whole, part)
+                below, vain = below - 1, 0
+            elif glances:
+                vain += 1
+            if search.late:
+                return
+            if found is None:
+                break
+            glances = False
+
+
+def _parts(whole: Fabric, nodes: int) -> Iterator[tuple[Part, bool]]:
+    """The parts of an array to ask, and whether by a glance."""
+    part = sparer(everything(whole))
+    while part is not None:
+        yield part, False
+        part = sparer(part)
+    if nodes <= MANY:
+        yield from ((part, True) for part in narrower(everything(whole)))
+
+
+def _glanced(
+    dfg: DFG, fabric: Fabric, options: MapOptions, clock: Clock, report: Callable[[str], None]
+) -> tuple[Mapping | None, Search]:
+    """A mapping at the interval that is asked for, if few attempts find it."""
+    bounds = minimum_interval(dfg, fabric)
+    if bounds.mii > options.interval:
+        raise _too_long(bounds, bounds.mii, options.interval)
+    search = Search(Problem(dfg, fabric), bounds, options.interval, options, clock, report)
+    return search.glance(), search
 
 
 def _efforts(options: MapOptions) -> list[float]:

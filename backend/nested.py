@@ -2,8 +2,9 @@
 
 A search on a larger array has other choices at each step, so it may miss what one on a smaller array finds.
 Where it ends above the bound, parts of the array are asked for the next interval below, as arrays of their
-own: with fewer registers where tiles have many, and without the last row or column. So no register more makes
-an interval longer; nor does a row or column on arrays that are the same everywhere but in the first ones.
+own: with fewer registers where tiles have many, and without the last rows or columns. So no register more
+makes an interval longer, and seldom does a row or column, on arrays that are the same everywhere but in the
+first ones. Which number of rows and columns helps is luck; where one does, few attempts mostly show it.
 A torus without a row is none, and units that stand on the border do not move with it.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from arch.fabric import Fabric, Kind, MemoryBank, Resource, Unit
 
@@ -47,27 +49,45 @@ def everything(fabric: Fabric) -> Part:
     return Part(fabric, *ids)
 
 
-def parts(part: Part, narrower: bool) -> Iterator[Part]:
-    """A part with a register less in each tile; if `narrower`, without its last row or column, too."""
-    fabric = part.fabric
-    if spare := _spare_registers(fabric):
-        yield _within(part, [r for r in fabric.resources if r.id not in spare])
-    if narrower and not fabric.settings:
-        yield from (_within(part, _of_tiles(fabric, tiles)) for tiles in _without_the_last(fabric))
+def sparer(part: Part) -> Part | None:
+    """A part with a register less in each tile, where there are plenty."""
+    spare = _spare_registers(part.fabric)
+    return _within(part, [r for r in part.fabric.resources if r.id not in spare]) if spare else None
 
 
-def _without_the_last(fabric: Fabric) -> Iterator[frozenset[int]]:
-    """The tiles but those of the last row, and but those of the last column; none where links wrap around."""
-    places = [(tile.row, tile.column) for tile in fabric.tiles]
-    for way in (0, 1):
-        last = max(place[way] for place in places)
-        steps = {
-            abs(places[r.tile][way] - places[fabric.resources[source].tile][way])
-            for r in fabric.resources
-            for source in r.sources
-        }
-        if last >= NARROWEST and 2 * max(steps) <= last + 1:
-            yield frozenset(tile.id for tile in fabric.tiles if places[tile.id][way] < last)
+def narrower(part: Part) -> Iterator[Part]:
+    """Parts with fewer tiles: without the last of both rows and columns, then of columns, or rows, alone."""
+    if part.fabric.settings:
+        return
+    yield from _shrunk(part, (1, 0))
+    columns, rows = _shrunk(part, (1,)), _shrunk(part, (0,))
+    for pair in zip_longest(columns, rows):
+        yield from (some for some in pair if some is not None)
+
+
+def _shrunk(part: Part, ways: Sequence[int]) -> Iterator[Part]:
+    """Without the last column (1), the last row (0) or both, again and again while that can be."""
+    while True:
+        for way in ways:
+            tiles = _without_the_last(part.fabric, way)
+            if not tiles:
+                return
+            part = _within(part, _of_tiles(part.fabric, tiles))
+        yield part
+
+
+def _without_the_last(fabric: Fabric, way: int) -> frozenset[int]:
+    """The tiles but those of the last row (0) or column (1); none where links wrap around, or of few."""
+    places = [(tile.row, tile.column)[way] for tile in fabric.tiles]
+    last = max(places)
+    steps = {
+        abs(places[r.tile] - places[fabric.resources[source].tile])
+        for r in fabric.resources
+        for source in r.sources
+    }
+    if last < NARROWEST or 2 * max(steps) > last + 1:
+        return frozenset()
+    return frozenset(tile.id for tile in fabric.tiles if places[tile.id] < last)
 
 
 def _spare_registers(fabric: Fabric) -> set[int]:

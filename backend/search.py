@@ -67,6 +67,17 @@ class Search(Tries):
             self.ahead.drop(set())
         return self.best
 
+    def glance(self) -> Mapping | None:
+        """A mapping at the least interval, if the first attempts find one."""
+        self.glancing = True
+        try:
+            self._try(self.least, quick=True)
+        except OutOfTime:
+            self.late = True
+        finally:
+            self.ahead.drop(set())
+        return self.best
+
     def _soon(self) -> None:
         """Any mapping, as better ones may take longer than there is time."""
         pulse = self._pulse("at any interval")

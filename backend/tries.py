@@ -92,7 +92,7 @@ class Tries:
         self.overwritten = overwritten(problem)
         self.dense = bool(only_outputs(problem.fabric)[0])  # conflicts are many there until none is left
         self.least = options.interval or bounds.mii
-        self.best, self.rising = best, False
+        self.best, self.rising, self.glancing = best, False, False
         self.trials: dict[int, Trials] = {}
         self.fewest: Left | None = None
         self.asked = self.barren = 0
@@ -167,7 +167,11 @@ class Tries:
         return found is not None
 
     def _attempts(self, interval: int) -> tuple[int, int]:
-        """The attempts at an interval, and how many are made in any case."""
+        """The attempts at an interval, and how many are made in any case; at a glance no more than these."""
+        attempts, first = self._all_attempts(interval)
+        return max(1, round(first * self.options.effort)) if self.glancing else attempts, first
+
+    def _all_attempts(self, interval: int) -> tuple[int, int]:
         many = self.problem.nodes > MANY
         attempts = ATTEMPTS + MORE
         if self.overwritten:
