@@ -16,7 +16,7 @@ from arch.ops import OPS
 from backend.dfg import Const, Place
 from macah.balance import latency
 from macah.fold import NARROWING
-from macah.graph import ONE, ZERO, Draft, Value
+from macah.graph import ONE, WIDTH, ZERO, Draft, Value
 from macah.shorten_compare import ORDERS, compare_earlier, compare_extremes, relate
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import neutral
@@ -182,6 +182,18 @@ def split_predicate(pair: Pair) -> Iterator[Value]:
         yield pair.make("select", late, pair.again(pair.with_late(ONE)), pair.again(pair.with_late(ZERO)))
 
 
+def choose_by_sign(pair: Pair) -> Iterator[Value]:
+    """(x >> 31) >>> 28 -> select(x < 0, 15, 0), as the sign of what is divided by 16 rounds it"""
+    if pair.op != "shr" or pair.inner.op != "sar" or pair.at:
+        return
+    (x, copies), count = pair.inside, pair.other
+    if not isinstance(copies, Const) or not isinstance(count, Const):
+        return
+    if max(copies.value, count.value) < WIDTH <= copies.value + count.value + 1:  # only the sign is left
+        ones = Const((1 << WIDTH - count.value) - 1)
+        yield pair.make("select", pair.make("slt", x, ZERO), ones, ZERO)
+
+
 def reassociate(pair: Pair) -> Iterator[Value]:
     """(a + b) + y -> a + (b + y)"""
     if pair.op == pair.inner.op and pair.op in ASSOCIATIVE:
@@ -312,6 +324,7 @@ _OUTER: tuple[tuple[Rule, frozenset[str]], ...] = (
     (choose_last, _ANY),
     (rotate_choices, _BITWISE | {"select"}),
     (split_predicate, _CASES),
+    (choose_by_sign, frozenset({"shr"})),
     (reassociate, ASSOCIATIVE),
     (regroup_sum, _SUMS),
     (compare_earlier, frozenset({"eq", "ne"})),

@@ -57,6 +57,10 @@ def interval(body: str, tmp_path: Path) -> int:
             " for (int i = 0; i < n; i++) { int y; y <? in; if (y & 4) c -= y; out <! c; }",
             1,
         ),
+        # what is divided is rounded by its sign, which is known before it
+        ("int a = 0; for (int i = 0; i < n; i++) { int y; y <? in; a += (y - a) / 16; out <! a; }", 3),
+        ("int a = 0; for (int i = 0; i < n; i++) { int y; y <? in; a = (7 * a + y) / 8; out <! a; }", 4),
+        ("int a = 0; for (int i = 0; i < n; i++) { int y; y <? in; a = (a * 13 + y) % 64; out <! a; }", 4),
         # a sign kept as a number, a code made bit by bit, and a small table of what it changes
         (
             "const int by[4] = {-1, 1, 2, 5}; int at = 9, guess = 0; for (int i = 0; i < n; i++) {"

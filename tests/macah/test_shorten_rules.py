@@ -24,6 +24,7 @@ RELATED = {
     "choose_last": [("add", "select"), ("mul", "select"), ("select", "and")],
     "rotate_choices": [("select", "select")],
     "split_predicate": [("add", "ult"), ("shl", "eq")],
+    "choose_by_sign": [("shr", "sar")],
     "reassociate": [("add", "add"), ("smax", "smax")],
     "regroup_sum": [("sub", "sub"), ("sub", "add"), ("neg", "sub"), ("add", "sub")],
     "compare_earlier": [
