@@ -39,20 +39,25 @@ MOST_TRIALS = 2000
 
 def least_distance(a: Site, b: Site) -> int | None:
     """The least distance from an instance of `a` to a later one of `b` at the same address."""
-    common = 0
-    while common < min(len(a.loops), len(b.loops)) and a.loops[common] is b.loops[common]:
-        common += 1
+    common, separate = common_loops(a, b)
     found: list[int] = []
     if a.order < b.order:
-        # Loops in sequence have iterations of their own; one that runs once may be no loop any more.
-        apart = len(a.loops) > common < len(b.loops) and 1 not in (
-            a.loops[common].trips,
-            b.loops[common].trips,
-        )
-        found += _Equation(a, b, common, None).fewest(int(apart))
+        found += _Equation(a, b, common, None).fewest(int(separate))
     for level in range(common):
         found += _Equation(a, b, level, a.loops[level]).fewest(1)
     return min(found, default=None)
+
+
+def common_loops(a: Site, b: Site) -> tuple[int, bool]:
+    """How many loops are around both, and whether the two never are in the same flat iteration.
+
+    Loops in sequence have iterations of their own; one that runs once may be no loop any more.
+    """
+    common = 0
+    while common < min(len(a.loops), len(b.loops)) and a.loops[common] is b.loops[common]:
+        common += 1
+    separate = len(a.loops) > common < len(b.loops)
+    return common, separate and 1 not in (a.loops[common].trips, b.loops[common].trips)
 
 
 @dataclass(slots=True)

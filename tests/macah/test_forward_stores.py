@@ -8,6 +8,7 @@ from affine_kernels import SIZE, Maker
 from kernels import seldom_shortened
 from out_of_order import run_out_of_order
 from random_kernels import random_kernel, run_random
+from test_lower import lowered
 
 from backend.dfg import DFG
 from macah import ir
@@ -15,12 +16,15 @@ from macah.capacity import GRID
 from macah.dependence import Distances
 from macah.forward import binding_memory
 from macah.ir import Apply, Array, Assign, Const, DoWhile, Load, Read, Variable
-from macah.passes.forward_stores import forward_stores
+from macah.passes.forward_stores import _forwarded, _Forwarder, forward_stores
 from macah.passes.pipeline import optimize
 from macah.run import run_kernel
 from macah.show import show_kernel
 from macah.todfg import build_dfg, graph_of
 from macah.walk import arrays_written
+
+SWAP = "for (int i = 0; i < 64; i++) { j = (j + s[i] + %d) & 63; int t = s[i]; s[i] = s[j]; s[j] = t; }"
+SEQUENCE = f"""void f(int s[64]) {{ kernel {{ int j = 0; {"".join(SWAP % k for k in (1, 5, 9))} }} }}"""
 
 I, X = Variable("i"), Variable("x")
 H = Array("h", (16,))
@@ -96,9 +100,8 @@ def agrees(dfg: DFG, run, scalars, arrays, seed: int) -> None:
     assert [run.scalars[name] for name in dfg.live_outs] == made.live_outs, seed
 
 
-@pytest.mark.quick(1)
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_nests_with_affine_subscripts(first: int) -> None:
+def nests(first: int, joined: bool) -> int:
+    """Compares twenty nests before and after; in how many loads have one comparison for several stores."""
     changed = 0
     for seed in range(first, first + 20):
         kernel = optimize(seldom_shortened(Maker(seed).kernel(), seed))
@@ -107,12 +110,33 @@ def test_nests_with_affine_subscripts(first: int) -> None:
         scalars = {name: source.randrange(6) for name in "xyn"}
         run = run_kernel(kernel, scalars, arrays)
         for array in sorted(arrays_written(kernel.body), key=lambda array: array.name):
-            forwarded = forward_stores(kernel, array, 1 + seed % 3, Distances())
+            forwarder = _Forwarder(array, 1 + seed % 3, Distances(), joined)
+            forwarded = _forwarded(kernel, forwarder)
             if forwarded is not None:
-                changed += 1
+                changed += len(forwarder.histories) < len(forwarder.stores) if joined else 1
                 assert run_kernel(forwarded, scalars, arrays) == run, seed
                 agrees(graph_of(forwarded), run, scalars, arrays, seed)
-    assert changed > 10
+    return changed
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_nests_with_affine_subscripts(first: int) -> None:
+    assert nests(first, joined=False) > 10
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("first", range(20, 160, 20))
+def test_stores_of_loops_in_sequence_are_compared_together(first: int) -> None:
+    assert nests(first, joined=True) > 0
+
+
+def test_many_stores_in_sequence_are_not_too_many() -> None:
+    """Of three loops that swap elements, only one is at work in an iteration."""
+    kernel = optimize(lowered(SEQUENCE))
+    array = max(arrays_written(kernel.body), key=lambda array: array.size)
+    assert _forwarded(kernel, _Forwarder(array, 2, Distances(), joined=False)) is None
+    assert forward_stores(kernel, array, 2, Distances()) is not None
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
