@@ -43,7 +43,7 @@ def tests_of(found: Dependences) -> Iterator[Decision]:
                     # What follows is begun before the test is known, for either outcome.
                     target = found.numbered(join.sources[-1][0])
                     if target is not None:
-                        yield Decision(tests[id(loop)], target, 1, True)
+                        yield Decision(tests[id(loop)], target, 1 + found.source.kernel.delay, True)
     for effect in found.source.effects:
         if found.drafts[effect.node].op in ("recv", "ended"):
             for guard in effect.guards:

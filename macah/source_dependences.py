@@ -162,6 +162,8 @@ class Dependences:
             distance = distances.least(store.site, load.site)
         if distance == 0 and store.loop is load.loop and self.source.facts.exclude(store.guards, load.guards):
             distance = 1
+        if distance is not None and (store.loop is not load.loop or not _constant_apart(store, load)):
+            distance += self.source.kernel.delay  # that many iterations are left empty between rows
         if distance is not None and distance < FARTHEST:
             yield After(stored, distance, choices=0 if _constant_apart(store, load) else 1), load.node
 

@@ -32,12 +32,16 @@ from macah.walk import arrays_written, folded, loads_in, targets
 
 @dataclass(slots=True, eq=False)
 class Join:
-    """A value that comes from one of several places: `(value, distance)`, without an operation."""
+    """A value that comes from one of several places: `(value, distance)`, without an operation.
+
+    `entry`: so many iterations lie between what is not of the loop itself (distance 0) and its first one.
+    """
 
     name: str
     where: Place | None
     sources: list[tuple[Value, int]] = field(default_factory=list)
     loop: SourceLoop | None = None  # whose test chooses
+    entry: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -258,6 +262,16 @@ class SourceGraph:
             for v in changed:
                 self.values[v] = self.join(v, (self.read(v), 0), (before[v], 0))
 
+    def length(self, loop: SourceLoop) -> int:
+        """How many iterations there are at least in one of a loop, with those that stay empty."""
+        if not loop.inner:
+            return 1
+        rows = sum(
+            (inner.fewest if inner.inner else max(inner.fewest, self.kernel.row)) * inner.length
+            for inner in loop.inner
+        )
+        return max(1, rows) + self.kernel.delay
+
     def iterate(
         self, stmt: ir.DoWhile, guard: Value, changed: list[Variable], before: dict[Variable, Value]
     ) -> None:
@@ -278,12 +292,13 @@ class SourceGraph:
         loop.condition = self.predicate(stmt.condition)
         self.loop = outer
         loop.fewest = trips.fewest
-        loop.length = max(1, sum(inner.fewest * inner.length for inner in loop.inner))
+        loop.length = self.length(loop)
+        entry = self.kernel.delay if outer is not None else 0
         with self.facts.under(loop.condition):  # else there is no next iteration
             for v in changed:
                 join = self.joins[starts[v].variable]
                 join.sources.append((self.facts.carried(self.read(v)), loop.length))
-                join.loop = loop
+                join.loop, join.entry = loop, entry
                 loop.joins.append(join)
         self.forms.loops.pop()
         self.forms.leave(trips, stepped_at_last(stmt, counters), changed, known, guard == ONE)

@@ -158,14 +158,15 @@ class _Times:
 
     def joined(self, kind: str, node: int) -> Time:
         """The start of an iteration, and what else one value of several is."""
-        time, carried = Time(), self.carried.get(node)
-        for value, distance in self.found.joins[node - len(self.drafts)].sources:
+        time, carried, join = Time(), self.carried.get(node), self.found.joins[node - len(self.drafts)]
+        for value, distance in join.sources:
             number = self.found.numbered(value)
             if number is None:
                 continue
             goes_on = kind == CHOICE or self.costs.goes_on(kind, self.found.draft(value))
             terms = self.term(kind if goes_on else DATA, value)
-            time.after += [replace(term, distance=term.distance + distance) for term in terms]
+            apart = distance or join.entry
+            time.after += [replace(term, distance=term.distance + apart) for term in terms]
             if kind != CHOICE and distance and carried is not None and carried == self.carried.get(number):
                 ahead, cycles = self.ways.begun
                 if carried in self.steady:
