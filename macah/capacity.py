@@ -16,13 +16,15 @@ class Capacity:
     """So many operations, and accesses to one memory; those of `grid8x8` where nothing is known.
 
     `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
-    many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies.
+    many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `wanted`: the
+    graph is of use only with an interval below, if anything is known of that.
     """
 
     units: int = 64
     ports: int = 2
     multiplies: bool = True
     memories: int = 0
+    wanted: int | None = None
 
     def least_interval(self, dfg: DFG) -> int:
         """What units, streams and memories allow."""

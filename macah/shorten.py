@@ -12,6 +12,7 @@ For smaller and smaller intervals, values on cycles that take too long get furth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from backend.cycles import Delay, components, dependences, on_cycles, tightest_of
@@ -63,6 +64,10 @@ PATIENCE_ALONE = 60
 
 STEPS = 24
 
+HOPELESS = 8
+"""Graphs with recurrences that need so many times what is wanted are left as they are: looking for shorter
+ones takes long there, and seldom leaves less than half."""
+
 REMEMBERED = 64
 """What became of so many graphs is known, as choices for a kernel often come to the same graph."""
 
@@ -72,7 +77,11 @@ def shorten(dfg: DFG, capacity: Capacity) -> DFG:
 
     Several iterations are looked ahead only where nothing else helps as much: that takes more operations.
     """
-    return dfg if len(dfg.nodes) > MOST_NODES else _shortest(dfg, capacity)
+    if len(dfg.nodes) > MOST_NODES:
+        return dfg
+    if capacity.wanted is not None and bound(dfg, capacity) >= HOPELESS * capacity.wanted:
+        return dfg
+    return _shortest(dfg, replace(capacity, wanted=None))
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -36,9 +36,12 @@ from macah.shorten import bound, shorten
 from macah.symbolic import Symbolic
 
 
-def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None) -> DFG:
-    """The dataflow graph of a kernel in its final form, made for an architecture if that is known."""
-    capacity = capacity_of(fabric)
+def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None, wanted: int | None = None) -> DFG:
+    """The dataflow graph of a kernel in its final form, made for an architecture if that is known.
+
+    `wanted`: as in `Capacity`.
+    """
+    capacity = replace(capacity_of(fabric), wanted=wanted)
     if not enabled(kernel, "copies"):
         capacity = replace(capacity, memories=0)
     if fabric is None:

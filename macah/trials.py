@@ -93,25 +93,25 @@ class Trials:
             wanted = crowd if hopeful else max(best.bounds.recurrence, crowd)
             if self.busiest(best.dfg) > wanted:
                 room = ir.Room(len(self.fabric.memories), self.ports, wanted, odd)
-                banked = self._made(replace(kernel, room=room))
+                banked = self._made(replace(kernel, room=room), best.interval)
                 if banked.interval < best.interval or (banked.interval == best.interval and not hopeful):
                     best = banked
         return best
 
-    def _made(self, kernel: ir.Kernel) -> Choice:
-        """What is expected of a kernel as it is."""
+    def _made(self, kernel: ir.Kernel, wanted: int | None = None) -> Choice:
+        """What is expected of a kernel as it is; `wanted`: as `Capacity` says."""
         asked = (kernel.unroll, kernel.room, kernel.tests_first, kernel.row, kernel.delay)
         if asked not in self.made:
-            self.made[asked] = self._new(kernel)
+            self.made[asked] = self._new(kernel, wanted)
         return self.made[asked]
 
-    def _new(self, kernel: ir.Kernel) -> Choice:
+    def _new(self, kernel: ir.Kernel, wanted: int | None) -> Choice:
         banked: list[ir.Kernel] = []
         final = optimize(kernel, lambda name, now: banked.append(now) if name == "bank_arrays" else None)
         text = show_with_sizes(banked[0]) if banked else ""
         key = (kernel.unroll, kernel.tests_first, kernel.row, kernel.delay, text)
         if key not in self.known:
-            dfg = build_dfg(final, self.fabric)
+            dfg = build_dfg(final, self.fabric, wanted)
             self.known[key] = final, dfg, minimum_interval(dfg, self.fabric)
         final, dfg, bounds = self.known[key]
         interval = max(bounds.mii, self.crowd(dfg))
