@@ -13,6 +13,7 @@ MODULES = (
     "backend.flow",
     "backend.groups",
     "backend.ledger",
+    "backend.longest",
     "backend.paths",
     "backend.reach",
     "backend.relocate",

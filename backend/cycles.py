@@ -10,6 +10,7 @@ import networkx as nx
 from backend.record import made_quickly
 
 from .dfg import DFG
+from .longest import Arcs, longest
 
 
 @made_quickly
@@ -25,37 +26,10 @@ class Delay:
 
 def longest_paths(nodes: int, arcs: list[Delay], interval: int) -> tuple[list[int], tuple[int, ...]]:
     """Earliest starts, and the nodes of a cycle that the interval is too short for (then starts are void)."""
-    start = [0] * nodes
-    by: list[Delay | None] = [None] * nodes
-    for _ in range(nodes + 1):
-        changed = -1
-        for arc in arcs:
-            t = start[arc.source] + arc.cycles - arc.distance * interval
-            if t > start[arc.target]:
-                start[arc.target] = t
-                by[arc.target] = arc
-                changed = arc.target
-        if changed < 0:
-            return start, ()
-        cycle = _cycle_in(by, changed) if _ % 8 == 7 or _ >= nodes - 1 else ()
-        if cycle:
-            return start, cycle
-    raise AssertionError("Bellman-Ford without end")
-
-
-def _cycle_in(by: list[Delay | None], node: int) -> tuple[int, ...]:
-    """A cycle among the arcs that gave the last values, looking back from `node`; empty if none."""
-    seen: dict[int, int] = {}
-    path: list[int] = []
-    here = node
-    while here not in seen:
-        seen[here] = len(path)
-        path.append(here)
-        arc = by[here]
-        if arc is None:
-            return ()
-        here = arc.source
-    return tuple(reversed(path[seen[here] :]))
+    flat = Arcs()
+    for arc in arcs:
+        flat.add(arc.source, arc.target, arc.distance, arc.cycles)
+    return longest(nodes, flat, interval)
 
 
 def components(arcs: Sequence[Delay]) -> Iterator[list[Delay]]:
@@ -102,16 +76,18 @@ def tightest_of(arcs: list[Delay], least: int) -> tuple[int, tuple[int, ...]]:
     """The least interval of a component if it is above `least`, and a cycle that needs it."""
     names = sorted({n for arc in arcs for n in (arc.source, arc.target)})
     local = {name: k for k, name in enumerate(names)}
-    mine = [Delay(local[a.source], local[a.target], a.distance, a.cycles) for a in arcs]
-    if not longest_paths(len(names), mine, least)[1]:
+    mine = Arcs()
+    for arc in arcs:
+        mine.add(local[arc.source], local[arc.target], arc.distance, arc.cycles)
+    if not longest(len(names), mine, least)[1]:
         return least, ()
-    low, high, worst = least + 1, sum(max(0, a.cycles) for a in mine), tuple[int, ...]()
+    low, high, worst = least + 1, sum(max(0, cycles) for cycles in mine.cycles), tuple[int, ...]()
     while low < high:
         middle = (low + high) // 2
-        cycle = longest_paths(len(names), mine, middle)[1]
+        cycle = longest(len(names), mine, middle)[1]
         if cycle:
             low, worst = middle + 1, cycle
         else:
             high = middle
-    worst = longest_paths(len(names), mine, low - 1)[1] or worst
+    worst = longest(len(names), mine, low - 1)[1] or worst
     return low, tuple(names[n] for n in worst)

@@ -315,7 +315,7 @@ def uncompiled() -> Iterator[dict[str, ModuleType]]:
         "place",
         "route",
     ]
-    names += ["ledger", "check", "attempt", "ahead", "search", "mapper"]
+    names += ["longest", "cycles", "ledger", "check", "attempt", "ahead", "search", "mapper"]
     saved = {f"backend.{n}": sys.modules.pop(f"backend.{n}", None) for n in names}
     kept = {n: getattr(backend, n, None) for n in names}
     fresh: dict[str, ModuleType] = {}
