@@ -30,7 +30,8 @@ class Relevance:
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
         self.drafts = drafts
-        self._origins: dict[Value, frozenset[Value]] = {}
+        # by depth
+        self._origins: list[dict[Value, frozenset[Value]]] = [{} for _ in range(DEPTH + 1)]
         self._told: dict[Value, frozenset[Value]] = {}
         self._concerned: dict[tuple[Value, Value], bool] = {}
 
@@ -41,23 +42,19 @@ class Relevance:
             told = self._told.get(condition)
             if told is None:
                 told = self._told[condition] = self._of_which_told(condition)
-            known = self._concerned[condition, value] = not told.isdisjoint(self._made_from(value))
+            known = self._concerned[condition, value] = not told.isdisjoint(self.origins(value))
         return known
 
-    def origins(self, value: Value) -> frozenset[Value]:
-        """A value and what it is made from, as far as facts of that are looked for, without constants."""
-        known = self._origins.get(value)
+    def origins(self, value: Value, depth: int = DEPTH) -> frozenset[Value]:
+        """A value, no constant, and what it is made from as far as facts of that are looked for."""
+        known = self._origins[depth].get(value)
         if known is None:
-            known = self._origins[value] = frozenset(self._made_from(value))
+            found = {value}
+            if depth and isinstance(value, Use) and (draft := self.drafts[value.node]).op not in EFFECTS:
+                parts = [part for part in draft.operands if not isinstance(part, Const)]
+                found.update(*[self.origins(part, depth - 1) for part in parts])
+            known = self._origins[depth][value] = frozenset(found)
         return known
-
-    def _made_from(self, value: Value) -> list[Value]:
-        found, last = [value], [value]
-        for _ in range(DEPTH):
-            drafts = [self.drafts[one.node] for one in last if isinstance(one, Use)]
-            last = [part for draft in drafts if draft.op not in EFFECTS for part in draft.operands]
-            found += last
-        return [one for one in found if not isinstance(one, Const)]
 
     def _of_which_told(self, condition: Value) -> frozenset[Value]:
         """All of which `Widths.facts` may say something, whatever ranges are."""

@@ -29,6 +29,7 @@ _ORDERS = frozenset({"slt", "sle", "ult", "ule"})
 _INVERSE = {"eq": "ne", "ne": "eq", "slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 
 Facts = dict[Value, Range]
+Told = frozenset[Value]
 Limits = tuple[list[int], list[int]]
 """Unsigned and signed numbers, in order."""
 
@@ -211,7 +212,8 @@ class Widths:
             return found
         if not self.relevance.concerns(condition, arm):
             return found & found  # with what follows from its bounds
-        return found & (self._affected(arm, self.facts(condition, holds), DEPTH) or found)
+        facts = self.facts(condition, holds)
+        return found & (self._affected(arm, facts, frozenset(facts), DEPTH) or found)
 
     def _wrapped(self, a: Value, b: Value) -> Range:
         """What umin(x, x - c) may be, which is x less c where that is not below 0."""
@@ -294,29 +296,33 @@ class Widths:
 
     def under(self, value: Value, facts: Facts) -> Range:
         """What a value may be where these facts hold."""
-        if not facts or self.relevance.origins(value).isdisjoint(set(facts)):
+        told = frozenset(facts)
+        if not facts or self.relevance.origins(value).isdisjoint(told):
             return self.range(value)
-        found = self._affected(value, facts, DEPTH)
+        found = self._affected(value, facts, told, DEPTH)
         return self.range(value) if found is None else found
 
-    def _affected(self, value: Value, facts: Facts, depth: int) -> Range | None:
-        """What a value may be there, or None if no fact is of it or of what it is made from."""
-        if isinstance(value, Const):
+    def _affected(self, value: Value, facts: Facts, told: Told, depth: int) -> Range | None:
+        """What a value may be there, or None if no fact is of it or of what it is made from.
+
+        `told` are the values that facts are of.
+        """
+        if isinstance(value, Const) or self.relevance.origins(value, depth).isdisjoint(told):
             return None
         fact = facts.get(value)
-        found = self._remade(value.node, facts, depth) if depth and isinstance(value, Use) else None
+        found = self._remade(value.node, facts, told, depth) if depth and isinstance(value, Use) else None
         if fact is None:
             return found
         return (found or self.range(value)) & fact
 
-    def _remade(self, node: int, facts: Facts, depth: int) -> Range | None:
+    def _remade(self, node: int, facts: Facts, told: Told, depth: int) -> Range | None:
         """The same for what a draft makes, from its operands."""
         draft = self.drafts[node]
         if draft.op in EFFECTS:
             return None
         parts, known = [], False
         for operand in draft.operands:
-            part = self._affected(operand, facts, depth - 1)
+            part = self._affected(operand, facts, told, depth - 1)
             known = known or part is not None
             parts.append(part)
         if not known:
