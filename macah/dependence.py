@@ -78,7 +78,7 @@ class Distances:
 
     def counted(self, a: Site, b: Site, least: int) -> int | None:
         """The same, counted through if that is little work."""
-        counter = Counted(a, b, min(MOST_STEPS, self.steps))
+        counter = Counted(a, b, min(MOST_STEPS, self.steps), least)
         try:
             found = counter.least_distance()
         except TooLarge:

@@ -8,6 +8,7 @@ Here a range for j that holds for every i would not tell how soon an element is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,13 +24,21 @@ class TooLarge(Exception):
     """The nest is not known exactly, or has too many iterations."""
 
 
+class _Found(Exception):
+    """No distance is less."""
+
+
 @dataclass(slots=True)
 class Counted:
-    """Executes the loops around two sites, in the order of the program; `most` steps of it."""
+    """Executes the loops around two sites, in the order of the program; `most` steps of it.
+
+    No distance is below `least`, so a distance that is no more ends it.
+    """
 
     a: Site
     b: Site
     most: int = MOST_STEPS
+    least: int = 0
     now: int = 0
     used: bool = False  # the current flat iteration has had its innermost body
     steps: int = 0
@@ -44,7 +53,8 @@ class Counted:
         # a loop in sequence with another that runs once may be none any more
         if any(loop.trips == 1 for site in (self.a, self.b) for loop in site.loops[len(common) :]):
             raise TooLarge
-        self.nest(tuple(common), self.both)
+        with suppress(_Found):
+            self.nest(tuple(common), self.both)
         return self.best
 
     def both(self) -> None:
@@ -77,6 +87,8 @@ class Counted:
         if site is self.b and place in self.seen:
             distance = self.now - self.seen[place]
             self.best = distance if self.best is None else min(self.best, distance)
+            if distance <= self.least:
+                raise _Found
         if site is self.a:
             self.seen[place] = self.now
 
