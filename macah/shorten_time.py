@@ -43,6 +43,7 @@ class Times:
         self.needed: set[int] = set()
         self.firsts: dict[int, set[Start]] = {}  # initial values of ways that only delay another class
         self.copied: dict[int, int] = {}  # times if such a way needs a copy, to have two initial values
+        self.begun: dict[int, Start | None] = {}  # what `begins` says, by way
         self.plan = Plan()
         self.classes: list[int] = []  # by position in the plan
         self.interval = 1
@@ -122,7 +123,7 @@ class Times:
 
         What `sweep` goes over is made of them.
         """
-        choices = self.choices
+        choices, arcs, parent = self.choices, self.arcs, self.choices.parent
         done: dict[int, bool] = {}
         found: list[int] = []
         stack: list[tuple[int, bool]] = []
@@ -140,8 +141,10 @@ class Times:
             done[node] = True
             stack.append((node, True))
             for way in choices.ways[node]:
-                for arc in self.arcs_of(way):
-                    source = choices.find(arc.source)
+                for arc in arcs.get(way) or self.arcs_of(way):
+                    source = arc.source
+                    if parent[source] != source:
+                        source = choices.find(source)
                     if source not in done:
                         if arc.distance:
                             later.append(source)
@@ -159,9 +162,11 @@ class Times:
 
     def begins(self, way: int) -> Start | None:
         """The first initial value of what a way only delays; None if it does something."""
-        draft = self.choices.graph.drafts[way]
-        past = self.choices.meant(draft.operands[0]) if draft.op == "mov" else None
-        return past.initials[0] if past is not None and past.initials else None
+        if way not in self.begun:
+            draft = self.choices.graph.drafts[way]
+            past = self.choices.meant(draft.operands[0]) if draft.op == "mov" else None
+            self.begun[way] = past.initials[0] if past is not None and past.initials else None
+        return self.begun[way]
 
     def estimate(self, end: int) -> None:
         """Give drafts that are new, up to number `end`, the times that they have as they were made."""
@@ -205,25 +210,37 @@ class Times:
 
     def _planned(self, order: list[int]) -> Plan:
         """The classes with all that is needed to raise their times."""
-        plan = Plan(grown=array("i", [0]) * len(order))
         places = {node: k for k, node in enumerate(order)}
-        find, ways, arcs = self.choices.find, plan.ways, plan.arcs
+        ways: list[int] = []
+        first: list[int] = []  # arcs of ways
+        arcs: list[Arc] = []
         for node in order:
-            ways.append(len(arcs))
+            ways.append(len(first))
             for way in self.choices.ways[node]:
-                arcs.append(len(plan.source))
-                plan.begins.append(self.begins(way) is not None)
-                for arc in self.arcs_of(way):
-                    source = find(arc.source)
-                    plan.source.append(places[source])
-                    plan.weight.append(arc.cycles - arc.distance * self.interval)
-                    firsts = None if arc.last is None else self.firsts.get(source)
-                    plan.copies.append(firsts is not None and firsts != {arc.last})
-            plan.time.append(self.time[node])
-            plan.copied.append(self.copied.get(node, self.time[node]))
-        ways.append(len(arcs))
-        arcs.append(len(plan.source))
-        return plan
+                first.append(len(arcs))
+                arcs += self.arcs[way]
+        sources = [self._source(arc) for arc in arcs]
+        interval, times = self.interval, [self.time[node] for node in order]
+        return Plan(
+            array("i", [*ways, len(first)]),
+            array("i", [*first, len(arcs)]),
+            array("i", [self.begun[way] is not None for node in order for way in self.choices.ways[node]]),
+            array("i", [places[source] for source in sources]),
+            array("q", [arc.cycles - arc.distance * interval for arc in arcs]),
+            array("i", map(self._copies, arcs, sources)),
+            array("q", times),
+            array("q", [self.copied.get(node, time) for node, time in zip(order, times, strict=True)]),
+            array("i", [0]) * len(order),
+        )
+
+    def _source(self, arc: Arc) -> int:
+        """The class that an arc comes from."""
+        source = arc.source
+        return source if self.choices.parent[source] == source else self.choices.find(source)
+
+    def _copies(self, arc: Arc, source: int) -> bool:
+        """Whether what comes along an arc from a class begins with another value than its ways do."""
+        return arc.last is not None and source in self.firsts and self.firsts[source] != {arc.last}
 
     def chosen(self, node: int, last: Start | None) -> int:
         """The oldest way of a class that gives it in time, for use in a later iteration after `last`."""
