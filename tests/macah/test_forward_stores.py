@@ -14,7 +14,7 @@ from backend.dfg import DFG
 from macah import ir
 from macah.capacity import GRID
 from macah.dependence import Distances
-from macah.forward import binding_memory
+from macah.forward import binding_memory, forwarded
 from macah.ir import Apply, Array, Assign, Const, DoWhile, Load, Read, Variable
 from macah.passes.forward_stores import _forwarded, _Forwarder, forward_stores
 from macah.passes.pipeline import optimize
@@ -73,15 +73,35 @@ def test_a_histogram_takes_two_cycles_and_any_order_is_right() -> None:
         assert run.memories[0] == [words.count(x) for x in range(16)]
 
 
-def test_two_histograms_take_two_cycles() -> None:
-    """Where each holds up as much as the other, handing on the values of one alone is no gain."""
-    one, (start, loop) = histogram(), histogram().body
-    other, place = Array("g", (16,)), Apply("xor", (Read(X), Const(5)))
+def with_another(kernel: ir.Kernel, name: str) -> ir.Kernel:
+    """The kernel with another histogram, of x ^ 5."""
+    start, loop = kernel.body
+    other, place = Array(name, (16,)), Apply("xor", (Read(X), Const(5)))
     store = ir.Store(other, (place,), Apply("add", (Load(other, (place,)), Const(2))))
     assert isinstance(loop, DoWhile)
     body = (start, replace(loop, body=(*loop.body[:-1], store, loop.body[-1])))
-    kernel = replace(one, captured=(*one.captured, ir.Capture(other, "g", "int", True, True)), body=body)
-    dfg = build_dfg(optimize(kernel))
+    return replace(kernel, captured=(*kernel.captured, ir.Capture(other, name, "int", True, True)), body=body)
+
+
+def test_arrays_that_bind_alike_are_handed_on_together() -> None:
+    """Banks are many, and a graph for each more that is handed on says nothing before the last."""
+    kernel = histogram()
+    for name in "abcdef":
+        kernel = with_another(kernel, name)
+    intervals: list[int] = []
+
+    def build(made: ir.Kernel) -> DFG:
+        dfg = graph_of(made)
+        intervals.append(binding_memory(dfg, GRID)[0])
+        return dfg
+
+    forwarded(optimize(kernel), build, GRID)
+    assert intervals[:2] == [4, 3]
+
+
+def test_two_histograms_take_two_cycles() -> None:
+    """Where each holds up as much as the other, handing on the values of one alone is no gain."""
+    dfg = build_dfg(optimize(with_another(histogram(), "g")))
     assert binding_memory(dfg, GRID)[0] <= 2
     for seed in range(10):
         source = random.Random(seed)
