@@ -25,9 +25,10 @@ DIRECTIVES = {
     "wraparound": False,
     "initializedcheck": False,
     "cdivision": True,
+    "legacy_implicit_noexcept": True,
 }
 # No fused multiply-add: costs must be the same numbers that plain Python computes.
-ARGUMENTS = ["-O2", "-ffp-contract=off"]
+ARGUMENTS = ["-O3", "-ffp-contract=off"]
 
 setup(
     ext_modules=cythonize(

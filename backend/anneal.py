@@ -38,10 +38,13 @@ NEVER = cython.declare(cython.int, 1 << 19)
 # farther than a neighbour that it has to get to.
 AGAIN = cython.declare(cython.int, 100)
 FARTHER = cython.declare(cython.int, 150)
+# As in terrain.py.
+FARTHEST = cython.declare(cython.int, 255)
 # Later cycles than this count as one.
 LAST = cython.declare(cython.int, 62)
 
 
+@cython.final
 @cython.cclass
 class Annealer:
     """The placement of one problem at one initiation interval."""
@@ -81,6 +84,9 @@ class Annealer:
     near_at: cython.int[::1]
     near: cython.int[::1]
     gap: cython.int[::1]
+    hops: cython.uchar[::1]
+    outlets: cython.int
+    outlet: cython.int[::1]
     operand_basin: cython.int[::1]
     group: cython.int[::1]
     bank: cython.int[::1]
@@ -97,15 +103,7 @@ class Annealer:
     net_seen: cython.int[::1]
     order_seen: cython.int[::1]
 
-    def __init__(
-        self,
-        problem: Problem,
-        interval: int,
-        seed: int,
-        unit: Sequence[int],
-        start: Sequence[int],
-        home: Sequence[int],
-    ) -> None:
+    def __init__(self, problem: Problem, interval: int, seed: int, places: tuple[Sequence[int], ...]) -> None:
         t = problem.terrain
         self.interval, self.units, self.resources, self.ports = interval, t.units, t.resources, t.ports
         self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
@@ -120,10 +118,11 @@ class Annealer:
         self.before, self.after, self.order_distance = problem.before, problem.after, problem.order_distance
         self.delay, self.orders_at, self.orders = problem.delay, problem.orders_at, problem.orders
         self.kind, self.near_at, self.near = problem.kind, problem.near_at, problem.near
-        self.gap, self.tile = t.gap, t.tile
+        self.gap, self.hops, self.tile, self.outlets = t.gap, t.hops, t.tile, len(t.outlets)
+        self.outlet = array("i", [t.outlet_of[r] if r >= 0 else -1 for r in problem.result])
         self.operand_basin = array("i", [t.basin[o] if o >= 0 else -1 for o in t.unit_operands])
         self.group, self.bank = problem.group, problem.bank
-        self.unit, self.start, self.home = array("i", unit), array("i", start), array("i", home)
+        self.unit, self.start, self.home = (array("i", some) for some in places)
         slots = t.units * interval
         self.head = array("i", [-1]) * slots
         self.following, self.leading = (array("i", [-1]) * (problem.nodes + 1) for _ in range(2))
@@ -146,7 +145,8 @@ class Annealer:
         x ^= x >> 27
         self.seed = x
         x = (x * 0x2545F4914F6CDD1D) & 0xFFFFFFFFFFFFFFFF
-        return cython.cast(cython.int, (x >> 33) % cython.cast(cython.ulonglong, below))
+        # Of 32 bits, as a division of 64 takes several times as long.
+        return cython.cast(cython.int, cython.cast(cython.uint, x >> 33) % cython.cast(cython.uint, below))
 
     @cython.cfunc
     def slot(self, cycle: cython.int) -> cython.int:
@@ -199,29 +199,30 @@ class Annealer:
         return price
 
     @cython.cfunc
+    def away(self, e: cython.int) -> cython.int:
+        """The fewest cycles that edge e's value needs on its way."""
+        p: cython.int = self.source[e]
+        k: cython.int = (2 * self.code[p] + self.output[e]) * self.units + self.unit[p]
+        basin: cython.int = self.operand_basin[self.ports * self.unit[self.target[e]] + self.position[e]]
+        outlet: cython.int = self.outlet[k]
+        if basin < 0 or outlet < 0:
+            return NEVER
+        hops: cython.int = self.hops[basin * self.outlets + outlet]
+        return hops if hops < FARTHEST else min(self.gap[basin * self.resources + self.result[k]], NEVER)
+
+    @cython.cfunc
     def ready(self, e: cython.int) -> cython.int:
         """The first cycle of the consumer's iteration in which edge e can have brought its value."""
         p: cython.int = self.source[e]
-        c: cython.int = self.target[e]
-        u: cython.int = self.unit[p]
-        k: cython.int = self.code[p]
-        basin: cython.int = self.operand_basin[self.ports * self.unit[c] + self.position[e]]
-        r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
-        there: cython.int = NEVER if basin < 0 or r < 0 else self.gap[basin * self.resources + r]
-        there = min(there, NEVER)
-        return self.start[p] + self.latency[k * self.units + u] - 1 + there - self.distance[e] * self.interval
+        done: cython.int = self.start[p] + self.latency[self.code[p] * self.units + self.unit[p]] - 1
+        return done + self.away(e) - self.distance[e] * self.interval
 
     @cython.cfunc
     def edge_cost(self, e: cython.int) -> cython.int:
         """The cost of one edge."""
         slack: cython.int = self.start[self.target[e]] - self.ready(e)
         if slack >= 0:
-            p: cython.int = self.source[e]
-            k: cython.int = self.code[p]
-            u: cython.int = self.unit[p]
-            r: cython.int = self.result[(2 * k + self.output[e]) * self.units + u]
-            basin: cython.int = self.operand_basin[self.ports * self.unit[self.target[e]] + self.position[e]]
-            return HOP * self.gap[basin * self.resources + r] + EACH * slack
+            return HOP * self.away(e) + EACH * slack
         return 100 + self.late * (-slack if slack > -1000 else 1000)
 
     @cython.cfunc
@@ -481,8 +482,6 @@ class Annealer:
         temperature: cython.double,
     ) -> None:
         """Try `moves` moves at one of the `steps` temperatures, in hundredths of a cycle."""
-        if self.nodes == 0:
-            return
         reach = 4 + (60 * (steps - step)) // steps
         self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps
         for _ in range(moves):

@@ -24,6 +24,7 @@ DETOUR = cython.declare(cython.double, 8.0)
 WIDEST = cython.declare(cython.int, 40)
 
 
+@cython.final
 @cython.cclass
 class Flood:
     """Sums of prices: column k of unit i of the operation's class is `sums[i * WIDEST + k]`."""

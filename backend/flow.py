@@ -25,6 +25,7 @@ ROOM = cython.declare(cython.int, 60_000)
 TURNS = cython.declare(cython.int, 4)
 
 
+@cython.final
 @cython.cclass
 class Flow:
     """The operations and routes of one problem at one interval; the board's counts follow them."""

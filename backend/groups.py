@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .flat import Problem
 
 
+@cython.final
 @cython.cclass
 class Groups:
     """The homes of one annealer's groups."""

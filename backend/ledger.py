@@ -21,6 +21,7 @@ BROKEN = cython.declare(cython.double, 30.0)
 OUTLET = cython.declare(cython.double, 0.7)
 
 
+@cython.final
 @cython.cclass
 class Ledger:
     """Looks at a board, remembers its conflicts and sets its prices."""

@@ -24,6 +24,7 @@ ROOM = cython.declare(cython.int, 60_000)
 SMALL = cython.declare(cython.double, 1.0)
 
 
+@cython.final
 @cython.cclass
 class Paths:
     """The search for routes of one problem at one interval, at the board's prices."""

@@ -36,10 +36,10 @@ def place(
     """
     homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem)
     units = _first_units(problem, schedule, homes)
-    annealer = Annealer(problem, schedule.interval, seed, units, schedule.start, homes)
+    annealer = Annealer(problem, schedule.interval, seed, (units, schedule.start, homes))
     moves = int(MOVES * effort * problem.nodes)
     groups = Groups(problem, schedule.interval, annealer)
-    for step in range(STEPS):
+    for step in range(STEPS if problem.nodes else 0):
         pulse()
         annealer.cool(groups, moves // STEPS + 1, step, STEPS, heat * (COLD / heat) ** (step / (STEPS - 1)))
     unit, start, home = annealer.places()

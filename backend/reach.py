@@ -103,6 +103,23 @@ def _walk(
     return found
 
 
+@cython.locals(b=cython.int, k=cython.int, t=cython.int, basins=cython.int, table=cython.uchar[::1])
+def condensed(
+    gap: cython.int[::1], size: cython.int, columns: cython.int[::1], most: cython.int
+) -> array[int]:
+    """Some columns of a table of so many columns (`size`), as bytes: what is not below `most` is `most`."""
+    width: cython.int = len(columns)
+    basins = len(gap) // size
+    found = array("B", [most]) * (basins * width)
+    table = found
+    for b in range(basins):
+        for k in range(width):
+            t = gap[b * size + columns[k]]
+            if t < most:
+                table[b * width + k] = t
+    return found
+
+
 @cython.locals(u=cython.int, v=cython.int, i=cython.int, k=cython.int, least=cython.int, t=cython.int)
 def between(
     gap: cython.int[::1],

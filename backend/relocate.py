@@ -21,6 +21,7 @@ PATIENT = cython.declare(cython.int, 10)
 WIDEST = cython.declare(cython.int, 40)
 
 
+@cython.final
 @cython.cclass
 class Relocation:
     """Chooses places for operations whose edges have been ripped."""
@@ -105,7 +106,7 @@ class Relocation:
         x ^= x >> 27
         self.seed = x
         x = (x * 0x2545F4914F6CDD1D) & 0xFFFFFFFFFFFFFFFF
-        return cython.cast(cython.int, (x >> 33) % cython.cast(cython.ulonglong, below))
+        return cython.cast(cython.int, cython.cast(cython.uint, x >> 33) % cython.cast(cython.uint, below))
 
     @cython.cfunc
     def slot(self, cycle: cython.int) -> cython.int:

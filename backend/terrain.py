@@ -9,10 +9,13 @@ from functools import lru_cache
 from arch.fabric import RESULT_FAR, Fabric, Kind
 
 from .moves import only_outputs
-from .reach import between, far_from, far_to, least_to, nearest
+from .reach import between, condensed, far_from, far_to, least_to, nearest
 
 NEAR = 64
 """How many near units of a class are listed for each unit."""
+
+FARTHEST = 255
+"""In `hops`, a distance of so many cycles or more."""
 
 CLOSED = 2 * RESULT_FAR
 """The distance from where a value may not be: beyond any radius of a search."""
@@ -41,6 +44,9 @@ class Terrain:
 
     Where there is a plane of bits, each operand has two basins, and each result two springs: at `operand`
     that of values of one bit, at R + `operand` that of words. Where a value may not be, the gap is CLOSED.
+
+    Results of one *outlet* have the same gaps: of those, `hops[basin * outlets + outlet]` is a small copy, as
+    placement asks for little else, at random, and `gap` is far larger than a processor's caches.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -74,6 +80,8 @@ class Terrain:
         self._near: dict[tuple[int, ...], tuple[array[int], array[int]]] = {}
         self._least: dict[tuple[int, ...], array[int]] = {}
         self._apart = self._between_units()
+        self.outlet_of, self.outlets = self._find_outlets()
+        self.hops: array[int] = condensed(self.gap, self.resources, self.outlets, FARTHEST)
 
     def _find_ways(self, allowed: Sequence[bool]) -> None:
         """Add the basins and springs of values that are allowed in some resources."""
@@ -109,6 +117,17 @@ class Terrain:
         for result in results:
             # A result is reached from itself; others of the same spring are no concern of a search.
             self.far[self.spring[len(self.spring) - size + result] * size + result] = 0
+
+    def _find_outlets(self) -> tuple[array[int], array[int]]:
+        """The outlet of each result, -1 of other resources, and a result of each outlet."""
+        found: dict[tuple[int, int, int], int] = {}
+        of, first = ints([-1]) * self.resources, array("i")
+        for r in (r for r in range(self.resources) if self.spring[r] >= 0):
+            key = self.spring[r], self.delay[r], self.gap[r]
+            of[r] = found.setdefault(key, len(found))
+            if of[r] == len(first):
+                first.append(r)
+        return of, first
 
     def _between_units(self) -> array[int]:
         """The fewest cycles from any result of one unit to any operand of another, for any value."""
