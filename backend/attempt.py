@@ -35,8 +35,11 @@ LATE = 100
 HASTY = 1000
 """The number of the first attempt that ends soon (hasty.py)."""
 
-HASTE = (1, 0.3, 0.06)
-"""The recipe of such attempts: a fraction of the placing, and few iterations of routing without progress."""
+HASTE = ((1, 0.3, 0.06), (0, 0.3, 0.06))
+"""The recipes of such attempts: a fraction of the placing, and few iterations of routing without progress."""
+
+SPELL = 16
+"""So many of them follow one recipe before those of the next come."""
 
 BRISK, BRISKLY = 50, 0.25
 """Of graphs of up to BRISK nodes that are `turning`, routing ends after this part of the iterations."""
@@ -124,7 +127,7 @@ class Attempts:
 
     def _recipe(self, number: int) -> tuple[int, float, float]:
         if number >= HASTY:
-            return HASTE
+            return HASTE[(number - HASTY) // SPELL % len(HASTE)]
         if number >= LATE:
             return PATIENT[(number - LATE) % len(PATIENT)]
         recipes = RECIPES if self.problem.nodes <= MANY else DEAR

@@ -1,42 +1,61 @@
 """Attempts that end soon, before those that take their time.
 
-Of attempts at a short interval, one in ten or twenty succeeds, and most of these after a few iterations of
-routing; the others turn in circles for hundreds. So several hasty ones meet a mapping in less time than one
-usual attempt takes to fail. At longer intervals one shows whether a graph is easy.
+Most graphs are mapped with a third of the placing and hardly any negotiation: one attempt shows whether that
+is so, and where it fails it has cost a quarter of a usual one. Of attempts at a short interval, one in ten or
+twenty succeeds, and most of these after a few iterations of routing; the others turn in circles for hundreds.
+So several hasty ones meet a mapping of a small graph in less time than one usual attempt takes to fail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from .attempt import BRISK, HASTY, Attempts
+from .attempt import BRISK, HASTY, SHORT, Attempts
 from .mapping import Mapping
 
-TOGETHER = 320
-"""Graphs of up to BRISK nodes get one such attempt; if `several`, so many that they have TOGETHER nodes."""
+TOGETHER, TURNING = 320, 640
+"""At short intervals graphs of up to BRISK nodes get so many such attempts that they have TOGETHER nodes;
+those that are `turning` TURNING, as usual attempts are of less use there. All others get one."""
 
-DOUBTFUL = 3
-"""After so many it is asked whether there can be a mapping at all."""
+SOLVABLE = 8
+"""No more come before the solver is asked."""
+
+DOUBTFUL = 8
+"""After so many it is asked whether there can be a mapping at all, for which a solver has to be loaded."""
+
+ROUND, CLOSE = 8, 6
+"""They end after the n-th round of so many if the fewest conflicts are more than an n-th of CLOSE."""
+
+
+def count(attempts: Attempts, interval: int, solvable: bool, glancing: bool) -> int:
+    """How many hasty attempts there are at an interval; fewer at a glance, or if a solver comes next."""
+    nodes = attempts.problem.nodes
+    if interval > SHORT or nodes > BRISK:
+        return 1
+    several = (TURNING if attempts.turning(interval) and not glancing else TOGETHER) // max(1, nodes)
+    return min(several, SOLVABLE) if solvable or glancing else several
 
 
 def hasty(
     attempts: Attempts,
     interval: int,
-    several: bool,
+    most: int,
     hopeless: int,
     refuted: Callable[[], bool],
     pulse: Callable[[int], None],
 ) -> Mapping | None:
-    """The mapping of a hasty attempt, if one gives any before one leaves more than `hopeless` conflicts."""
-    nodes = attempts.problem.nodes
-    if not 0 < nodes <= BRISK:
+    """The mapping of one of `most` hasty attempts, if one gives any before it is clear that they leave many
+    conflicts, at least more than `hopeless`."""
+    if not attempts.problem.nodes:
         return None
-    for number in range(TOGETHER // nodes if several else 1):
+    fewest = 1 << 30
+    for number in range(most):
         if number == DOUBTFUL and refuted():
             return None
         result = attempts.make(interval, HASTY + number, pulse).result
         if isinstance(result, Mapping):
             return result
-        if result > hopeless:
+        fewest = min(fewest, result)
+        if fewest > hopeless or fewest * ((number + 1) // ROUND) > CLOSE:
             return None
     return None

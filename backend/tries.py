@@ -11,7 +11,7 @@ from .bound import Bounds
 from .clock import Clock
 from .core import raised, refutation
 from .flat import Problem
-from .hasty import hasty
+from .hasty import count, hasty
 from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .route import Left
@@ -36,8 +36,9 @@ PATIENT_STEPS = 4
 FEW = 2
 """Attempts for graphs of more nodes than MANY: each takes seconds, and an interval costs them little."""
 
-PERSISTENT = 16
-"""At intervals up to SHORT, where the next one halves the kernel's speed, so many attempts at effort 1."""
+PERSISTENT, TURNING = 16, 5
+"""At intervals up to SHORT, where the next one halves the speed, so many attempts at effort 1; fewer of
+graphs that are `turning`, which hasty attempts are for."""
 
 CLOSE = 6
 """Persistence ends after the n-th round of attempts if the fewest conflicts are more than an n-th of this."""
@@ -155,11 +156,9 @@ class Tries:
         if trials.hasty:
             return False
         trials.hasty = True
-        several = interval <= SHORT and not self.dense and not small(self.problem)
-        pulse, hopeless = self._pulse(f"II {interval}, hasty attempts"), 2 * self._hopeless()
-        found = hasty(
-            self.ahead.attempts, interval, several, hopeless, lambda: self._refuted(interval), pulse
-        )
+        attempts, pulse = self.ahead.attempts, self._pulse(f"II {interval}, hasty attempts")
+        most = 1 if self.dense else count(attempts, interval, small(self.problem), self.glancing)
+        found = hasty(attempts, interval, most, 2 * self._hopeless(), lambda: self._refuted(interval), pulse)
         if found is not None:
             self.best = found
             self.report(f"II {interval}, in haste: mapped")
@@ -178,7 +177,9 @@ class Tries:
             attempts = ATTEMPTS if small(self.problem) else attempts
             return max(1, round(attempts * self.options.effort)), 1
         if not small(self.problem):  # those are the solver's first
-            attempts = PERSISTENT if interval <= SHORT else FEW if many else attempts
+            turning = self.ahead.attempts.turning(interval)
+            persistent = TURNING if turning else PERSISTENT
+            attempts = persistent if interval <= SHORT else FEW if many else attempts
         attempts = max(1, round(attempts * self.options.effort))
         return attempts, 1 if many else min(FIRST, attempts)
 

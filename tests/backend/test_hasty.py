@@ -9,7 +9,7 @@ from arch.describe import load_fabric
 from backend.attempt import BRISK, HASTY, SHORT, Attempts, Tried
 from backend.check import check_mapping
 from backend.flat import Problem
-from backend.hasty import DOUBTFUL, TOGETHER, hasty
+from backend.hasty import CLOSE, DOUBTFUL, ROUND, SOLVABLE, TOGETHER, TURNING, count, hasty
 from backend.mapping import MapOptions, Mapping
 
 MESH = load_fabric("mesh4x4")
@@ -19,40 +19,59 @@ def nothing(_: int) -> None:
     """No progress is shown."""
 
 
-def made(monkeypatch: pytest.MonkeyPatch, nodes: int, several: bool, left: int, refuted: bool) -> list[int]:
-    """The numbers of the hasty attempts at a graph if each leaves so many conflicts."""
-    attempts = Attempts(Problem(layered(nodes, 1), MESH), MapOptions())
+def attempts_at(nodes: int, arch: str = "mesh4x4") -> Attempts:
+    """The attempts at a graph of about so many nodes."""
+    return Attempts(Problem(layered(nodes, 1), load_fabric(arch)), MapOptions())
+
+
+def made(monkeypatch: pytest.MonkeyPatch, most: int, left: list[int], refuted: bool = False) -> list[int]:
+    """The numbers of the attempts, of `most`, if they leave so many conflicts, the last again and again."""
     numbers: list[int] = []
 
     def make(_: Attempts, interval: int, number: int, __: object) -> Tried:
         numbers.append(number)
-        return Tried(left, None, 0.0)  # type: ignore[arg-type]
+        return Tried(left[min(len(numbers), len(left)) - 1], None, 0.0)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Attempts, "make", make)
-    assert hasty(attempts, 2, several, 9, lambda: refuted, nothing) is None
+    assert hasty(attempts_at(10), 2, most, 9, lambda: refuted, nothing) is None
     return numbers
 
 
 def test_a_hasty_attempt_maps_an_easy_graph() -> None:
     attempts = Attempts(Problem(layered(20, 1), MESH), MapOptions())
-    found = hasty(attempts, 4, False, 9, lambda: False, nothing)
+    found = hasty(attempts, 4, 1, 9, lambda: False, nothing)
     assert isinstance(found, Mapping)
     assert found.interval == 4
     check_mapping(found)
 
 
-def test_there_are_more_of_them_the_smaller_a_graph_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hasty_attempt_maps_a_large_graph() -> None:
+    """Where there is room, a third of the placing suffices, whatever the size."""
+    found = hasty(attempts_at(300, "grid8x8"), 6, 1, 9, lambda: False, nothing)
+    assert isinstance(found, Mapping)
+    check_mapping(found)
+
+
+def test_there_are_more_of_them_the_smaller_a_graph_is() -> None:
     for nodes in (10, 40):
-        numbers = made(monkeypatch, nodes, True, 2, False)
-        count = len(Problem(layered(nodes, 1), MESH).dfg.nodes)
-        assert numbers == list(range(HASTY, HASTY + TOGETHER // count))
+        exactly = attempts_at(nodes).problem.nodes
+        assert count(attempts_at(nodes), SHORT, False, False) == TOGETHER // exactly
+        assert count(attempts_at(nodes, "hycube:4x4"), SHORT, False, False) == TURNING // exactly
+        assert count(attempts_at(nodes), SHORT + 1, False, False) == 1
+    assert count(attempts_at(2 * BRISK), SHORT, False, False) == 1
+
+
+def test_they_are_few_before_the_solver_is_asked_and_at_a_glance() -> None:
+    assert count(attempts_at(10), SHORT, True, False) == SOLVABLE
+    assert count(attempts_at(10, "hycube:4x4"), SHORT, False, True) == SOLVABLE
 
 
 def test_they_end_where_they_are_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert made(monkeypatch, 10, False, 2, False) == [HASTY]
-    assert made(monkeypatch, 10, True, 10, False) == [HASTY]
-    assert made(monkeypatch, 10, True, 2, True) == list(range(HASTY, HASTY + DOUBTFUL))
-    assert made(monkeypatch, 2 * BRISK, True, 2, False) == []
+    assert made(monkeypatch, 40, [10]) == [HASTY]
+    assert made(monkeypatch, 40, [2, 10], refuted=True) == list(range(HASTY, HASTY + DOUBTFUL))
+    for left in (1, 2, 3, 6):
+        assert len(made(monkeypatch, 60, [9, left])) == ROUND * (CLOSE // left + 1)
+    assert made(monkeypatch, 3, [1]) == [HASTY, HASTY + 1, HASTY + 2]
 
 
 def test_where_wires_lead_back_small_graphs_are_not_mended_attempt_by_attempt(
