@@ -6,7 +6,7 @@ nodes move as a whole (groups.py). Costs are integers in hundredths of a cycle: 
 shortest way, a tenth of what it has to wait besides, a quarter of each value's life, a price for each value
 that leaves its tile (the fewer ways lead out the dearer), and one for each lacking cycle and shared slot.
 Where words leave tiles through one register alone, which the next result overwrites, the slots are shared
-with values that neighbours read later (see `hold`).
+with values that neighbours read later (see `hold`); two words of a memory may share a way (`pair_cost`).
 
 Compiled by Cython, or run as it is: both give the same result.
 """
@@ -56,6 +56,7 @@ class Annealer:
     nodes: cython.int
     groups: cython.int
     streams: cython.int
+    order_count: cython.int
     seed: cython.ulonglong
     stamp: cython.int
     late: cython.int
@@ -102,6 +103,7 @@ class Annealer:
     seen: cython.int[::1]
     net_seen: cython.int[::1]
     order_seen: cython.int[::1]
+    pairs: cython.int[::1]
 
     def __init__(self, problem: Problem, interval: int, seed: int, places: tuple[Sequence[int], ...]) -> None:
         t = problem.terrain
@@ -116,7 +118,8 @@ class Annealer:
         self.in_at, self.ins = problem.in_at, problem.ins
         self.out_at, self.outs = problem.out_at, problem.outs
         self.before, self.after, self.order_distance = problem.before, problem.after, problem.order_distance
-        self.delay, self.orders_at, self.orders = problem.delay, problem.orders_at, problem.orders
+        self.delay, self.orders_at, self.orders = problem.delay, problem.ties_at, problem.ties
+        self.order_count, self.pairs = len(problem.before), problem.pairs
         self.kind, self.near_at, self.near = problem.kind, problem.near_at, problem.near
         self.gap, self.hops, self.tile, self.outlets = t.gap, t.hops, t.tile, len(t.outlets)
         self.outlet = array("i", [t.outlet_of[r] if r >= 0 else -1 for r in problem.result])
@@ -128,7 +131,7 @@ class Annealer:
         self.following, self.leading = (array("i", [-1]) * (problem.nodes + 1) for _ in range(2))
         self.count = array("i", [0]) * slots
         self.results = array("i", [0]) * (t.resources * interval)
-        sizes = len(problem.source), problem.nodes, len(problem.before)
+        sizes = len(problem.source), problem.nodes, len(problem.before) + len(problem.pairs) // 2
         self.seen, self.net_seen, self.order_seen = (array("i", [0]) * (size + 1) for size in sizes)
         for n in range(self.nodes):
             self.insert(n)
@@ -157,8 +160,7 @@ class Annealer:
     @cython.ccall
     def insert(self, n: cython.int) -> cython.int:
         """Put a node at its place; the price of the conflicts that this adds."""
-        u: cython.int = self.unit[n]
-        k: cython.int = u * self.interval + self.slot(self.start[n])
+        k: cython.int = self.unit[n] * self.interval + self.slot(self.start[n])
         price: cython.int = SHARED * self.count[k]
         first: cython.int = self.head[k]
         self.following[n] = first
@@ -167,36 +169,48 @@ class Annealer:
             self.leading[first] = n
         self.head[k] = n
         self.count[k] += 1
-        c: cython.int = self.code[n]
-        r: cython.int = self.result[2 * c * self.units + u]
-        if r >= 0:
-            k = r * self.interval + self.slot(self.start[n] + self.latency[c * self.units + u] - 1)
-            price += SHARED * self.results[k]
-            self.results[k] += 1
-        return price
+        return price + self.claim(n, 1)
+
+    @cython.cfunc
+    def put(self, n: cython.int, unit: cython.int, start: cython.int) -> cython.int:
+        """Put a node that was taken away somewhere; the price of the conflicts that this adds."""
+        self.unit[n] = unit
+        self.start[n] = start
+        return self.insert(n)
 
     @cython.ccall
     def remove(self, n: cython.int) -> cython.int:
         """Take a node away; the price of the conflicts that this ends."""
-        u: cython.int = self.unit[n]
-        k: cython.int = u * self.interval + self.slot(self.start[n])
+        k: cython.int = self.unit[n] * self.interval + self.slot(self.start[n])
         a: cython.int = self.leading[n]
         b: cython.int = self.following[n]
-        if a >= 0:
-            self.following[a] = b
-        else:
+        if a < 0:
             self.head[k] = b
+        else:
+            self.following[a] = b
         if b >= 0:
             self.leading[b] = a
         self.count[k] -= 1
-        price: cython.int = SHARED * self.count[k]
-        c: cython.int = self.code[n]
-        r: cython.int = self.result[2 * c * self.units + u]
-        if r >= 0:
-            k = r * self.interval + self.slot(self.start[n] + self.latency[c * self.units + u] - 1)
-            self.results[k] -= 1
-            price += SHARED * self.results[k]
+        return SHARED * self.count[k] + self.claim(n, -1)
+
+    @cython.cfunc
+    def claim(self, n: cython.int, change: cython.int) -> cython.int:
+        """Count a node's result once more (1) or less (-1); the price of those that it meets."""
+        r: cython.int = self.result[2 * self.code[n] * self.units + self.unit[n]]
+        return self.share(r * self.interval + self.slot(self.done(n)), change) if r >= 0 else 0
+
+    @cython.cfunc
+    def share(self, k: cython.int, change: cython.int) -> cython.int:
+        """Count a word once more or less in a slot of a result; the price of those that it meets."""
+        self.results[k] += min(change, 0)
+        price: cython.int = SHARED * self.results[k]
+        self.results[k] += max(change, 0)
         return price
+
+    @cython.cfunc
+    def done(self, n: cython.int) -> cython.int:
+        """The cycle in which a node's result is there."""
+        return self.start[n] + self.latency[self.code[n] * self.units + self.unit[n]] - 1
 
     @cython.cfunc
     def away(self, e: cython.int) -> cython.int:
@@ -213,9 +227,7 @@ class Annealer:
     @cython.cfunc
     def ready(self, e: cython.int) -> cython.int:
         """The first cycle of the consumer's iteration in which edge e can have brought its value."""
-        p: cython.int = self.source[e]
-        done: cython.int = self.start[p] + self.latency[self.code[p] * self.units + self.unit[p]] - 1
-        return done + self.away(e) - self.distance[e] * self.interval
+        return self.done(self.source[e]) + self.away(e) - self.distance[e] * self.interval
 
     @cython.cfunc
     def edge_cost(self, e: cython.int) -> cython.int:
@@ -250,7 +262,7 @@ class Annealer:
         return price + WAIT * longest if longest > 0 else price
 
     @cython.cfunc
-    @cython.locals(i=cython.int, e=cython.int, span=cython.int, gap=cython.int, r=cython.int, k=cython.int)
+    @cython.locals(i=cython.int, e=cython.int, span=cython.int, gap=cython.int, r=cython.int)
     def hold(self, p: cython.int) -> cython.int:
         """Claim (if `sign` is 1) or free the slots in which a value is again in its tile's output; the price.
 
@@ -260,31 +272,35 @@ class Annealer:
         """
         u: cython.int = self.unit[p]
         here: cython.int = self.tile[u]
-        done: cython.int = self.start[p] + self.latency[self.code[p] * self.units + u] - 1
+        done: cython.int = self.done(p)
         spans: cython.ulonglong = 0
-        one: cython.ulonglong = 0
         price: cython.int = 0
         for i in range(self.out_at[p], self.out_at[p + 1]):
             e = self.outs[i]
             if self.tile[self.unit[self.target[e]]] == here:
                 continue
             span = self.start[self.target[e]] + self.distance[e] * self.interval - done
-            gap = self.ready(e) + self.distance[e] * self.interval - done
+            gap = self.away(e)
             if span < gap or span == 0:
                 continue
             if gap > 0:
                 price += FARTHER * (gap + (span > gap))
                 continue
-            one = cython.cast(cython.ulonglong, 1) << min(span, LAST)
-            if spans & one:
+            if (spans >> min(span, LAST)) & 1:
                 continue
-            spans |= one
+            spans |= cython.cast(cython.ulonglong, 1) << min(span, LAST)
             r = self.result[(2 * self.code[p] + self.output[e]) * self.units + u]
-            k = r * self.interval + self.slot(done + span)
-            self.results[k] += min(self.sign, 0)
-            price += AGAIN + SHARED * self.results[k]
-            self.results[k] += max(self.sign, 0)
+            price += AGAIN + self.share(r * self.interval + self.slot(done + span), self.sign)
         return price
+
+    @cython.cfunc
+    def pair_cost(self, k: cython.int) -> cython.int:
+        """The price of two words that must take one way out of a memory's tile in the same cycle."""
+        e: cython.int = self.pairs[k]
+        n: cython.int = self.target[e]
+        if self.start[n] != self.ready(e) or self.start[n] != self.ready(self.pairs[k + 1]):
+            return 0
+        return SHARED if self.tile[self.unit[n]] != self.tile[self.unit[self.source[e]]] else 0
 
     @cython.ccall
     @cython.locals(i=cython.int, e=cython.int)
@@ -313,13 +329,13 @@ class Annealer:
         """The cost of two nodes (w -1: one), whose values claim slots (sign 1) or free them (-1)."""
         self.begin(sign)
         cost: cython.longlong = self.node_cost(n)
-        if w >= 0:
-            cost += self.node_cost(w)
-        return cost
+        return cost + self.node_cost(w) if w >= 0 else cost
 
     @cython.cfunc
     def order_cost(self, e: cython.int) -> cython.int:
-        """The price of the cycles that an order lacks."""
+        """The price of the cycles that an order lacks, or of a pair, whose numbers follow those of orders."""
+        if e >= self.order_count:
+            return self.pair_cost(2 * (e - self.order_count))
         lack: cython.int = (
             self.start[self.before[e]]
             + self.delay[e]
@@ -334,9 +350,7 @@ class Annealer:
         if self.latency[self.code[n] * self.units + u] == 0:
             return False
         g: cython.int = self.group[n]
-        if g < 0:
-            return True
-        return self.home[g] == (u if g < self.streams else self.bank[u])
+        return g < 0 or self.home[g] == (u if g < self.streams else self.bank[u])
 
     @cython.cfunc
     @cython.locals(k=cython.int, u=cython.int, _=cython.int)
@@ -384,14 +398,13 @@ class Annealer:
                     high = t
         for i in range(self.orders_at[n], self.orders_at[n + 1]):
             e = self.orders[i]
-            if self.before[e] == self.after[e]:
+            if e >= self.order_count or self.before[e] == self.after[e]:
                 continue
+            t = self.delay[e] - self.order_distance[e] * self.interval
             if self.after[e] == n:
-                t = self.start[self.before[e]] + self.delay[e] - self.order_distance[e] * self.interval
-                low = max(low, t)
+                low = max(low, self.start[self.before[e]] + t)
             else:
-                t = self.start[self.after[e]] - self.delay[e] + self.order_distance[e] * self.interval
-                high = min(high, t)
+                high = min(high, self.start[self.after[e]] - t)
         if low == -NEVER and high == NEVER:
             return self.start[n] + self.random(self.interval)
         if low == -NEVER:
@@ -399,8 +412,7 @@ class Annealer:
         if high == NEVER:
             return low + self.random(self.interval)
         if low > high:
-            width = low - high
-            return high - 1 + self.random((width if width < 64 else 64) + 3)
+            return high - 1 + self.random(min(low - high, 64) + 3)
         width = min(high - low + 1, self.interval + 4)
         return low + self.random(width) if self.random(2) == 0 else high - self.random(width)
 
@@ -430,23 +442,18 @@ class Annealer:
         if w == n or w < 0 or not self.fits(w, old_unit):
             w = -1
         swap: cython.bint = w >= 0
-        other_start: cython.int = 0
+        other_start: cython.int = self.start[w] if swap else 0
         change: cython.longlong = -self.count_nodes(n, w, -1)
         if swap:
-            other_start = self.start[w]
             change -= self.remove(w)
         change -= self.remove(n)
-        self.unit[n] = u
-        self.start[n] = s
         shift: cython.int
         if swap:
             shift = self.slot(old_start - other_start)
             if 2 * shift > self.interval or (2 * shift == self.interval and self.random(2) == 0):
                 shift -= self.interval
-            self.unit[w] = old_unit
-            self.start[w] = other_start + shift
-            change += self.insert(w)
-        change += self.insert(n)
+            change += self.put(w, old_unit, other_start + shift)
+        change += self.put(n, u, s)
         change += self.count_nodes(n, w, 1)
         if self.accept(change, temperature):
             return True
@@ -455,13 +462,8 @@ class Annealer:
         self.remove(n)
         if swap:
             self.remove(w)
-            self.unit[w] = u
-            self.start[w] = other_start
-        self.unit[n] = old_unit
-        self.start[n] = old_start
-        if swap:
-            self.insert(w)
-        self.insert(n)
+            self.put(w, u, other_start)
+        self.put(n, old_unit, old_start)
         if self.overwritten:
             self.count_nodes(n, w, 1)
         return False
@@ -484,7 +486,7 @@ class Annealer:
         """Try `moves` moves at one of the `steps` temperatures, in hundredths of a cycle."""
         reach = 4 + (60 * (steps - step)) // steps
         self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps
-        for _ in range(moves):
+        for _ in range(moves if self.nodes else 0):
             if self.groups > 0 and self.random(24) == 0:
                 groups.move(self.random(self.groups), temperature)
             else:

@@ -106,7 +106,8 @@ class Attempts:
         effort = options.effort * placing / (2 if problem.nodes > HUGE else 1)
         heat = HOT if interval <= SHORT else WARM
         first = self._schedule(interval, stretch)
-        placement = place(problem, first, seed, effort, heat, lambda: pulse(PLACING))
+        central = number < LATE and number % 2 == 1
+        placement = place(problem, first, seed, effort, heat, central, lambda: pulse(PLACING))
         need = registers_needed(problem, placement.schedule)
         if need > BURSTING * problem.terrain.registers:
             return Tried(STARVED, placement.schedule, need)

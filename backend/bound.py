@@ -121,12 +121,15 @@ def _refuse_memories(problem: Problem) -> None:
     pack_memories(problem)
 
 
-def pack_memories(problem: Problem) -> list[int]:
-    """A bank for each array, the largest first: spread over the banks if that succeeds, else best fits."""
-    spread, left = _pack(problem, tight=False)
+def pack_memories(problem: Problem, central: bool = False) -> list[int]:
+    """A bank for each array, the largest first: spread over the banks if that succeeds, else best fits.
+
+    The largest get the first banks or, if `central`, those in the middle of the fabric.
+    """
+    spread, left = _pack(problem, tight=False, central=central)
     if left is None:
         return spread
-    packed, left = _pack(problem, tight=True)
+    packed, left = _pack(problem, tight=True, central=central)
     if left is None:
         return packed
     memory = problem.dfg.memories[left]
@@ -139,10 +142,11 @@ def pack_memories(problem: Problem) -> list[int]:
     )
 
 
-def _pack(problem: Problem, tight: bool) -> tuple[list[int], int | None]:
+def _pack(problem: Problem, tight: bool, central: bool) -> tuple[list[int], int | None]:
     """Banks for the arrays, and the first array that found none."""
     free = list(problem.room)
     load = [0] * len(free)
+    remote = [central * _remoteness(problem, bank.ports[0]) for bank in problem.fabric.memories]
     found = [-1] * (problem.groups - problem.streams)
     for m in sorted(range(len(found)), key=lambda m: -problem.words[problem.streams + m]):
         group = problem.streams + m
@@ -150,11 +154,17 @@ def _pack(problem: Problem, tight: bool) -> tuple[list[int], int | None]:
         homes = [b for b in problem.homes[group] if free[b] >= words]
         if not homes:
             return found, m
-        bank = min(homes, key=lambda b: (free[b] if tight else load[b], b))
+        bank = min(homes, key=lambda b: (free[b] if tight else load[b], remote[b], b))
         free[bank] -= words
         load[bank] += max(1, len(_members(problem, group)))
         found[m] = bank
     return found, None
+
+
+def _remoteness(problem: Problem, unit: int) -> int:
+    """How far a unit is from all others together."""
+    terrain = problem.terrain
+    return sum(terrain.apart(unit, other) for other in range(terrain.units))
 
 
 def match_streams(problem: Problem) -> list[int]:

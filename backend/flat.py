@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from arch.fabric import Fabric
@@ -47,7 +48,9 @@ class Problem:
 
     `latency[c * U + u]` is the latency of operation code c on unit u, 0 if it cannot; `result[(2 * c + k)
     * U + u]` the resource of its output k, -1 if none. A *group* is a stream (one unit for all its
-    nodes) or an array (one bank for all its nodes): streams first.
+    nodes) or an array (one bank for all its nodes): streams first. Edges `pairs[2 * k]` and `[2 * k + 1]`
+    bring two words of one array to one node, where there is one way from a tile to the next. `ties` are the
+    orders at a node and the pairs, counted on from them.
     """
 
     def __init__(self, dfg: DFG, fabric: Fabric) -> None:
@@ -97,6 +100,7 @@ class Problem:
                 touching[o.after].append(k)
         self.orders_at, self.orders = rows(touching)
         self._group_nodes()
+        self._pair_loads()
         self._class_nodes([(task.op, able) for task, able in zip(kinds, fits, strict=True)])
 
     def _task(self, node: Node) -> Task:
@@ -143,6 +147,23 @@ class Problem:
             if bank.words >= self.words[group]
             and all(any(op in self.fabric.units[u].latency for u in bank.ports) for op in ops)
         ]
+
+    def _pair_loads(self) -> None:
+        """Pairs of edges that bring one node words from one array, and at each node the orders and pairs."""
+        pairs = [
+            (e, f)
+            for n in range(self.nodes)
+            for e, f in combinations(self.ins[self.in_at[n] : self.in_at[n + 1]], 2)
+            if self.group[self.source[e]] == self.group[self.source[f]] >= self.streams
+            and self.source[e] != self.source[f]
+        ]
+        pairs = pairs if self.terrain.lone_ways else []
+        self.pairs = ints(edge for pair in pairs for edge in pair)
+        ties = [list(self.orders[self.orders_at[n] : self.orders_at[n + 1]]) for n in range(self.nodes)]
+        for k, (e, f) in enumerate(pairs, len(self.before)):
+            for n in (self.source[e], self.source[f], self.target[e]):
+                ties[n].append(k)
+        self.ties_at, self.ties = rows(ties)
 
     def _class_nodes(self, kinds: Sequence[tuple[str, frozenset[int]]]) -> None:
         """Classes of operations by the units that can do them, and each class's near units."""

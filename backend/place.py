@@ -28,13 +28,15 @@ def place(
     seed: int,
     effort: float = 1.0,
     heat: float = WARM,
+    central: bool = False,
     pulse: Callable[[], None] = lambda: None,
 ) -> Placement:
     """Anneal from a schedule, first at temperature `heat`. Conflicts may remain: routing negotiates them.
 
-    `pulse` is called again and again, and may raise what ends the work.
+    Arrays begin in the first memories or, if `central`, in those in the middle of the fabric. `pulse` is
+    called again and again, and may raise what ends the work.
     """
-    homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem)
+    homes = [max(h, 0) for h in match_streams(problem)] + pack_memories(problem, central)
     units = _first_units(problem, schedule, homes)
     annealer = Annealer(problem, schedule.interval, seed, (units, schedule.start, homes))
     moves = int(MOVES * effort * problem.nodes)

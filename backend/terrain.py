@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -60,6 +61,7 @@ class Terrain:
         self.tile = ints(unit.tile for unit in fabric.units)
         self.tiles = len(fabric.tiles)
         self.ways_out = _ways_out(fabric)
+        self.lone_ways = _lone_ways(fabric)
         outputs = only_outputs(fabric)[0]
         self.outlet = ints(r.id in outputs for r in resources)
         self.overwritten = bool(outputs)
@@ -162,6 +164,17 @@ def _ways_out(fabric: Fabric) -> int:
     out = {r for r, sinks in enumerate(fabric.sinks) if any(tile[sink] != tile[r] for sink in sinks)}
     results = {r for unit in fabric.units for some in unit.results.values() for r in some}
     return 0 if results & out else len(out)
+
+
+def _lone_ways(fabric: Fabric) -> bool:
+    """Whether no tile can read two words of another at once."""
+    tile = [r.tile for r in fabric.resources]
+    ways = Counter(
+        (tile[r], there)
+        for r, sinks in enumerate(fabric.sinks)
+        for there in {tile[sink] for sink in sinks} - {tile[r]}
+    )
+    return max(ways.values(), default=0) <= 1
 
 
 @lru_cache(maxsize=8)

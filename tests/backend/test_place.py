@@ -6,12 +6,12 @@ import random
 from collections import Counter
 
 import pytest
-from graphs import random_graph
+from graphs import Builder, random_graph
 
 from arch.describe import load_fabric
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
-from backend.dfg import DFG, Node, Use
+from backend.dfg import DFG, Const, Node, Use
 from backend.flat import Problem
 from backend.mapping import Placement, Schedule
 from backend.place import place
@@ -91,3 +91,49 @@ def test_what_neighbours_read_late_finds_its_slot_free(seed: int, monkeypatch: p
     assert overwritten(place(problem, schedule, seed)) <= 1
     monkeypatch.setattr(problem.terrain, "overwritten", False)
     assert overwritten(place(problem, schedule, seed)) > 4
+
+
+def comparisons(count: int) -> DFG:
+    """Recurrences that leave no time: words of one array, of two places, are compared and decide the next."""
+    b = Builder("comparisons")
+    text = b.memory("text", 64)
+    b.counter(40)
+    for k in range(count):
+        first, second = (b.add("load", Const(place), memory=text) for place in (k, k + 8))
+        same = b.add("eq", first, second)
+        at = b.add("add", same, Const(k))
+        b.patch(first, 0, Use(at, 1, Const(0)))
+        b.patch(second, 0, Use(at, 1, Const(1)))
+    return b.build()
+
+
+def crossing_at_once(placement: Placement) -> int:
+    """How many pairs of loads have words that must take one way to the tile of their reader in one cycle."""
+    schedule, fabric = placement.schedule, placement.fabric
+    found = 0
+    for node in schedule.dfg.nodes:
+        if node.op == "eq":
+            loads = [use.node for use in node.operands if isinstance(use, Use)]
+            soonest = all(schedule.start[n] + 2 == schedule.start[node.id] for n in loads)
+            away = fabric.units[placement.unit[node.id]].tile != fabric.units[placement.unit[loads[0]]].tile
+            found += soonest and away
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_words_of_one_memory_that_are_read_at_once_are_read_in_its_tile(seed: int) -> None:
+    assert crossing_at_once(placed(comparisons(3), GRID, seed, 1.0)) == 0
+
+
+def test_pairs_are_loads_of_one_array_where_tiles_read_one_word_of_another_at_once() -> None:
+    assert len(Problem(comparisons(3), GRID).pairs) == 2 * 3
+    assert not Problem(comparisons(3), load_fabric("mosaic:4x4")).pairs
+
+
+def test_arrays_begin_in_the_middle_if_asked_to() -> None:
+    dfg = comparisons(2)
+    schedule = Schedule(dfg, 8, tuple(earliest_starts(Problem(dfg, GRID), 8)))
+    banks = [place(Problem(dfg, GRID), schedule, 1, 0.0, central=c).memory[0].bank for c in (False, True)]
+    rows = [GRID.tiles[GRID.units[GRID.memories[bank].ports[0]].tile] for bank in banks]
+    assert [(tile.row in (1, 2), tile.column in (1, 2)) for tile in rows][1] == (True, True)
+    assert banks[0] == 0
