@@ -447,9 +447,8 @@ class Annealer:
         if swap:
             change -= self.remove(w)
         change -= self.remove(n)
-        shift: cython.int
         if swap:
-            shift = self.slot(old_start - other_start)
+            shift: cython.int = self.slot(old_start - other_start)
             if 2 * shift > self.interval or (2 * shift == self.interval and self.random(2) == 0):
                 shift -= self.interval
             change += self.put(w, old_unit, other_start + shift)
