@@ -18,7 +18,7 @@ from .mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from .nested import Part, everything, lifted, narrower, sparer
 from .search import Search
 
-IN_VAIN = 6
+IN_VAIN = 7
 """After so many smaller arrays that yield nothing, no more are asked: attempts that fail take their time."""
 
 
@@ -67,9 +67,9 @@ def _on_parts(
 ) -> Iterator[Mapping]:
     """Ever better mappings that parts of the array yield, each an interval below the last.
 
-    Parts with fewer registers are searched, those with fewer tiles looked at, for a fraction of the time: if
-    one of them yields a mapping, it is searched for better ones. Parts of which the bound says that they
-    cannot are left.
+    Parts with plenty of registers are searched; that with a register less, and those with fewer tiles, looked
+    at, for a fraction of the time: if one of them yields a mapping, it is searched for better ones. Parts of
+    which the bound says that they cannot are left.
     """
     dfg, whole, below = mapping.dfg, mapping.fabric, mapping.interval - 1
     vain = 0
@@ -96,12 +96,15 @@ def _on_parts(
 
 def _parts(whole: Fabric, nodes: int) -> Iterator[tuple[Part, bool]]:
     """The parts of an array to ask, and whether by a glance."""
-    part = sparer(everything(whole))
-    while part is not None:
+    part = everything(whole)
+    while (spare := sparer(part)) is not None:
+        part = spare
         yield part, False
-        part = sparer(part)
-    if nodes <= MANY:
-        yield from ((part, True) for part in narrower(everything(whole)))
+    if nodes > MANY:
+        return
+    if (spare := sparer(part, 1)) is not None:
+        yield spare, True
+    yield from ((part, True) for part in narrower(everything(whole)))
 
 
 def _glanced(

@@ -2,7 +2,7 @@
 
 A search on a larger array has other choices at each step, so it may miss what one on a smaller array finds.
 Where it ends above the bound, parts of the array are asked for the next interval below, as arrays of their
-own: with fewer registers where tiles have many, and without the last rows or columns. So no register more
+own: with fewer registers, and without the last rows or columns. So no register more
 makes an interval longer, and seldom does a row or column, on arrays that are the same everywhere but in the
 first ones. Which number of rows and columns helps is luck; where one does, few attempts mostly show it.
 A torus without a row is none, and units that stand on the border do not move with it.
@@ -19,7 +19,8 @@ from arch.fabric import Fabric, Kind, MemoryBank, Resource, Unit
 from .mapping import Mapping, MemoryPlace, Placement, Route
 
 PLENTY = 4
-"""Of so many registers none is taken away: with fewer, intervals grow, and searches take their time."""
+"""Of so many registers one is taken away for a glance alone: with fewer, intervals grow, and searches take
+their time."""
 
 NARROWEST = 2
 """Arrays of so many rows keep them, and of so many columns."""
@@ -49,9 +50,9 @@ def everything(fabric: Fabric) -> Part:
     return Part(fabric, *ids)
 
 
-def sparer(part: Part) -> Part | None:
-    """A part with a register less in each tile, where there are plenty."""
-    spare = _spare_registers(part.fabric)
+def sparer(part: Part, least: int = PLENTY) -> Part | None:
+    """A part with a register less in each tile that has more than `least`."""
+    spare = _spare_registers(part.fabric, least)
     return _within(part, [r for r in part.fabric.resources if r.id not in spare]) if spare else None
 
 
@@ -90,8 +91,8 @@ def _without_the_last(fabric: Fabric, way: int) -> frozenset[int]:
     return frozenset(tile.id for tile in fabric.tiles if places[tile.id] < last)
 
 
-def _spare_registers(fabric: Fabric) -> set[int]:
-    """One register of each tile that has more than PLENTY alike.
+def _spare_registers(fabric: Fabric, least: int) -> set[int]:
+    """One register of each tile that has more than `least` alike.
 
     Registers are alike if they select from the same, and the same selects from them: but for themselves, or
     with themselves where they select from each other. None are if links have settings for each of them.
@@ -104,7 +105,7 @@ def _spare_registers(fabric: Fabric) -> set[int]:
             here = resource.tile, resource.narrow
             alike.setdefault((True, *here, sources - own, sinks - own), []).append(resource.id)
             alike.setdefault((False, *here, sources | own, sinks | own), []).append(resource.id)
-    return {some[-1] for some in alike.values() if len(some) > PLENTY}
+    return {some[-1] for some in alike.values() if len(some) > least}
 
 
 def _of_tiles(fabric: Fabric, inside: frozenset[int]) -> list[Resource]:

@@ -14,7 +14,7 @@ import arch
 from arch.describe import load_fabric
 from arch.fabric import Fabric
 from backend.check import check_mapping
-from backend.mapper import map_kernel
+from backend.mapper import _parts, map_kernel
 from backend.mapping import MapOptions, Mapping
 from backend.nested import PLENTY, everything, lifted, narrower, sparer
 from backend.run_mapping import compare
@@ -44,6 +44,40 @@ def test_without_one_register_of_each_tile_an_array_is_the_one_with_fewer(
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_register_is_taken_away_where_there_are_few(family: str) -> None:
     assert not sparer(everything(load_fabric(family)))
+
+
+@pytest.mark.parametrize(("registers", "searched"), [(1, []), (3, []), (PLENTY + 2, [PLENTY + 1, PLENTY])])
+def test_parts_with_plenty_of_registers_are_searched_and_one_with_fewer_glanced_at(
+    registers: int, searched: list[int], tmp_path: Path
+) -> None:
+    found = [
+        (part.fabric, glance) for part, glance in _parts(with_registers("adres", registers, tmp_path), 20)
+    ]
+    assert [fabric.registers for fabric, glance in found if not glance] == [
+        with_registers("adres", n, tmp_path).registers for n in searched
+    ]
+    fewer = min(registers, PLENTY) - 1
+    if fewer:
+        assert found[len(searched)] == (with_registers("adres", fewer, tmp_path), True)
+    assert all(len(fabric.tiles) < 12 for fabric, _ in found[len(searched) + bool(fewer) :])
+
+
+def test_a_register_more_does_not_hide_what_two_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where registers are few, too: a search on three of them in each tile that misses the best interval."""
+    dfg, tried = matmul(2), Search._try
+    fewer, more = (with_registers("adres", n, tmp_path) for n in (2, 3))
+    best = map_kernel(dfg, fewer, MapOptions()).interval
+
+    def seen(search: Search, interval: int, quick: bool) -> None:
+        if search.problem.fabric != more or interval > best:
+            tried(search, interval, quick)
+
+    monkeypatch.setattr(Search, "_try", seen)
+    monkeypatch.setattr(Search, "_leap", lambda search: None)
+    monkeypatch.setattr(Search, "_hope", lambda search: None)
+    mapping = map_kernel(dfg, more, MapOptions())
+    assert mapping.interval == best and mapping.fabric == more
+    compare(mapping, 5)
 
 
 def test_more_registers_do_not_hide_what_fewer_find(tmp_path: Path) -> None:
