@@ -35,8 +35,9 @@ LATE = 100
 HASTY = 1000
 """The number of the first attempt that ends soon (hasty.py)."""
 
-HASTE = ((1, 0.3, 0.06), (0, 0.3, 0.06))
-"""The recipes of such attempts: a fraction of the placing, and few iterations of routing without progress."""
+HASTE, LARGE = ((1, 0.3, 0.06), (0, 0.3, 0.06)), (1, 0.3, 0.25)
+"""The recipes of such attempts: a fraction of the placing, and few iterations of routing without progress;
+more of graphs of more nodes than MANY, of which placing takes most of the time."""
 
 SPELL = 16
 """So many of them follow one recipe before those of the next come."""
@@ -127,6 +128,8 @@ class Attempts:
         return interval <= SHORT and self.problem.nodes <= BRISK and self.problem.fabric.loops
 
     def _recipe(self, number: int) -> tuple[int, float, float]:
+        if number >= HASTY and self.problem.nodes > MANY:
+            return LARGE
         if number >= HASTY:
             return HASTE[(number - HASTY) // SPELL % len(HASTE)]
         if number >= LATE:

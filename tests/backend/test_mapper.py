@@ -183,10 +183,11 @@ def test_who_cannot_wait_gets_the_best_mapping_so_far(
     assert at_bound and mapping.interval > minimum_interval(dfg, SMALL).mii
 
 
-def test_an_interrupt_before_any_mapping_is_passed_on() -> None:
+def test_an_interrupt_before_any_mapping_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(Search, "_hastily", lambda *_: False)
     with pytest.raises(KeyboardInterrupt):
         map_kernel(fir(2), SMALL, MapOptions(), interrupt)
 
