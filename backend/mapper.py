@@ -15,7 +15,8 @@ from .clock import Clock
 from .dfg import DFG
 from .flat import Problem
 from .mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
-from .nested import Part, everything, lifted, narrower, sparer
+from .moves import only_outputs
+from .nested import PLENTY, Part, everything, lifted, narrower, sparer
 from .search import Search
 
 IN_VAIN = 7
@@ -102,7 +103,9 @@ def _parts(whole: Fabric, nodes: int) -> Iterator[tuple[Part, bool]]:
         yield part, False
     if nodes > MANY:
         return
-    if (spare := sparer(part, 1)) is not None:
+    # Where words leave tiles through one register alone, a glance takes the solver as long as a search does.
+    scarce = sparer(part, PLENTY - 1) is None
+    if (scarce or not only_outputs(whole)[0]) and (spare := sparer(part, 1)) is not None:
         yield spare, True
     yield from ((part, True) for part in narrower(everything(whole)))
 

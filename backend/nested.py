@@ -2,9 +2,9 @@
 
 A search on a larger array has other choices at each step, so it may miss what one on a smaller array finds.
 Where it ends above the bound, parts of the array are asked for the next interval below, as arrays of their
-own: with fewer registers, and without the last rows or columns. So no register more
-makes an interval longer, and seldom does a row or column, on arrays that are the same everywhere but in the
-first ones. Which number of rows and columns helps is luck; where one does, few attempts mostly show it.
+own: with fewer registers, and without the last rows or columns. So a register more seldom makes an interval
+longer, nor does a row or column, on arrays that are the same everywhere but in the first ones. Which number
+of rows and columns helps is luck; where one does, few attempts mostly show it.
 A torus without a row is none, and units that stand on the border do not move with it.
 """
 

@@ -46,20 +46,25 @@ def test_no_register_is_taken_away_where_there_are_few(family: str) -> None:
     assert not sparer(everything(load_fabric(family)))
 
 
-@pytest.mark.parametrize(("registers", "searched"), [(1, []), (3, []), (PLENTY + 2, [PLENTY + 1, PLENTY])])
+@pytest.mark.parametrize(
+    ("family", "registers", "searched", "fewer"),
+    [
+        ("adres", 1, [], 0),
+        ("adres", PLENTY - 1, [], PLENTY - 2),
+        ("adres", PLENTY, [], 0),  # a glance takes the solver as long as a search there
+        ("mesh", PLENTY, [], PLENTY - 1),
+        ("mesh", PLENTY + 2, [PLENTY + 1, PLENTY], PLENTY - 1),
+    ],
+)
 def test_parts_with_plenty_of_registers_are_searched_and_one_with_fewer_glanced_at(
-    registers: int, searched: list[int], tmp_path: Path
+    family: str, registers: int, searched: list[int], fewer: int, tmp_path: Path
 ) -> None:
     found = [
-        (part.fabric, glance) for part, glance in _parts(with_registers("adres", registers, tmp_path), 20)
+        (part.fabric, glance) for part, glance in _parts(with_registers(family, registers, tmp_path), 20)
     ]
-    assert [fabric.registers for fabric, glance in found if not glance] == [
-        with_registers("adres", n, tmp_path).registers for n in searched
-    ]
-    fewer = min(registers, PLENTY) - 1
-    if fewer:
-        assert found[len(searched)] == (with_registers("adres", fewer, tmp_path), True)
-    assert all(len(fabric.tiles) < 12 for fabric, _ in found[len(searched) + bool(fewer) :])
+    with_all_tiles = [(fabric, glance) for fabric, glance in found if len(fabric.tiles) == 12]
+    wanted = [(n, False) for n in searched] + [(fewer, True)] * bool(fewer)
+    assert with_all_tiles == [(with_registers(family, n, tmp_path), glance) for n, glance in wanted]
 
 
 def test_a_register_more_does_not_hide_what_two_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
