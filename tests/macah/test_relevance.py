@@ -9,7 +9,7 @@ import pytest
 from backend.dfg import Const, Use
 from macah.graph import Before, Draft, Graph, Value
 from macah.ir import Variable
-from macah.relevance import Relevance
+from macah.relevance import DEPTH, Relevance
 from macah.rewrite import Loop
 from macah.widths import Widths
 
@@ -58,7 +58,7 @@ def test_ranges_do_not_depend_on_it(seed: int, monkeypatch: pytest.MonkeyPatch) 
     found = Widths(loop, {})
     everything = frozenset({Before(X), Before(Y), *map(Use, range(len(loop.graph.drafts)))})
     monkeypatch.setattr(Relevance, "concerns", lambda self, condition, value: True)
-    monkeypatch.setattr(Relevance, "origins", lambda self, value: everything)
+    monkeypatch.setattr(Relevance, "origins", lambda self, value, depth=DEPTH: everything)
     expected = Widths(loop, {})
     assert found.ranges == expected.ranges
     assert found.before == expected.before

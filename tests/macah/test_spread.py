@@ -106,9 +106,9 @@ def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_tw
 ) -> None:
     made = []
 
-    def noted(kernel: ir.Kernel, fabric: Fabric) -> DFG:
+    def noted(kernel: ir.Kernel, fabric: Fabric, wanted: int | None) -> DFG:
         made.append(show_with_sizes(kernel))
-        return build_dfg(kernel, fabric)
+        return build_dfg(kernel, fabric, wanted)
 
     monkeypatch.setattr("macah.trials.build_dfg", noted)
     kernel = lowered(EDITS)
