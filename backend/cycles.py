@@ -81,7 +81,10 @@ def tightest_of(arcs: list[Delay], least: int) -> tuple[int, tuple[int, ...]]:
         mine.add(local[arc.source], local[arc.target], arc.distance, arc.cycles)
     if not longest(len(names), mine, least)[1]:
         return least, ()
-    low, high, worst = least + 1, sum(max(0, cycles) for cycles in mine.cycles), tuple[int, ...]()
+    # No smaller distance is on a cycle, and no more cycles.
+    apart = min((distance for distance in mine.distance if distance > 0), default=1)
+    high = max(least + 1, -(-sum(max(0, cycles) for cycles in mine.cycles) // apart))
+    low, worst = least + 1, tuple[int, ...]()
     while low < high:
         middle = (low + high) // 2
         cycle = longest(len(names), mine, middle)[1]

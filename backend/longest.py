@@ -14,6 +14,8 @@ import cython
 EACH = 8
 """A cycle is looked for after so many rounds."""
 
+LARGEST = 1 << 62
+
 _EACH = cython.declare(cython.int, EACH)
 
 
@@ -45,8 +47,42 @@ class Arcs:
 def longest(nodes: int, arcs: Arcs, interval: int) -> tuple[list[int], tuple[int, ...]]:
     """Earliest starts, and the nodes of a cycle that the interval is too short for (then starts are void)."""
     start, by, seen = array("q", [0]) * nodes, array("i", [-1]) * nodes, array("i", [-1]) * nodes
+    if not _fits(nodes, arcs, interval):
+        return _exactly(arcs, [0] * nodes, by, seen, interval)
     found = _relaxed(arcs.source, arcs.target, arcs.distance, arcs.cycles, start, by, seen, interval)
     return start.tolist(), _cycle(arcs, by, found) if found >= 0 else ()
+
+
+def _fits(nodes: int, arcs: Arcs, interval: int) -> bool:
+    """Whether no number gets larger than words of 64 bits are; a round raises a start by all arcs at most."""
+    if not arcs.source:
+        return True
+    most = max(max(arcs.cycles), -min(arcs.cycles))
+    far = max(max(arcs.distance), -min(arcs.distance))
+    return most * (nodes + 1) * (nodes + 1) + far * interval < LARGEST
+
+
+def _exactly(
+    arcs: Arcs, start: list[int], by: array[int], seen: array[int], interval: int
+) -> tuple[list[int], tuple[int, ...]]:
+    """`longest` with numbers of any size."""
+    weights = [
+        cycles - distance * interval for cycles, distance in zip(arcs.cycles, arcs.distance, strict=True)
+    ]
+    for turn in range(len(start) + 1):
+        changed = -1
+        for a, weight in enumerate(weights):
+            t = start[arcs.source[a]] + weight
+            if t > start[arcs.target[a]]:
+                start[arcs.target[a]], by[arcs.target[a]] = t, a
+                changed = arcs.target[a]
+        if changed < 0:
+            return start, ()
+        if turn % EACH == EACH - 1 or turn >= len(start) - 1:
+            found = _on_cycle(arcs.source, by, seen, changed, turn)
+            if found >= 0:
+                return start, _cycle(arcs, by, found)
+    raise AssertionError("Bellman-Ford without end")
 
 
 def _cycle(arcs: Arcs, by: array[int], first: int) -> tuple[int, ...]:
