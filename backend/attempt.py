@@ -107,7 +107,7 @@ class Attempts:
         effort = options.effort * placing / (2 if problem.nodes > HUGE else 1)
         heat = HOT if interval <= SHORT else WARM
         first = self._schedule(interval, stretch)
-        central = number < LATE and number % 2 == 1  # whatever the first memories are bad for
+        central = number < LATE and number % 2 == 1  # the first memories may be too near an edge
         placement = place(problem, first, seed, effort, heat, central, lambda: pulse(PLACING))
         need = registers_needed(problem, placement.schedule)
         if need > BURSTING * problem.terrain.registers:
