@@ -191,6 +191,8 @@ _EFFECTS = (
     Op("result", 2, "ctl", 0),  # (value, guard): a live-out scalar
     Op("stop", 1, "ctl", 0),  # (guard): this iteration is the last
     Op("fail", 1, "ctl", 0),  # (guard): an assertion failed
+    # (value, what): bit 0 of `what` sends the value, bit 1 closes the stream, behind it if there is one
+    Op("send_close", 2, "io", 0),
 )
 
 # Only before `split_wide`: conversions between 32-bit and 64-bit values. The width is the operand's.
@@ -209,7 +211,10 @@ _OPAQUE = tuple(Op(f"{kind}_{k}", k, kind) for kind in OPAQUE_CLASSES for k in r
 
 OPS: dict[str, Op] = {op.name: op for op in (*_PURE, *_EFFECTS, *_WIDE, *_OPAQUE)}
 
-STREAM_OPS = frozenset({"recv", "try_recv", "await", "send", "try_send", "ended", "close"})
+RECEIVES = ("recv", "try_recv", "await")
+SENDS = ("send", "try_send", "send_close")
+CLOSES = ("close", "send_close")
+STREAM_OPS = frozenset({*RECEIVES, *SENDS, *CLOSES, "ended"})
 MEMORY_OPS = frozenset({"load", "store"})
 CONTROL_OPS = frozenset({"result", "stop", "fail"})
 WIDE_OPS = frozenset(op.name for op in _WIDE)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from arch.ops import OPAQUE_OPS, OPS
+from arch.ops import OPAQUE_OPS, OPS, RECEIVES
 from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use, evaluation_order
 
 WIDTH = 32
@@ -20,6 +20,7 @@ _GUARDED = {
     "send": 1,
     "try_send": 1,
     "close": 0,
+    "send_close": 1,
     "result": 1,
     "stop": 0,
     "fail": 0,
@@ -111,6 +112,7 @@ class Machine:
         self.depth = 1 + max((use.distance for _, _, use in dfg.uses()), default=0)
         self.past: list[list[tuple[int, ...]]] = [[()] * self.depth for _ in dfg.nodes]
         self.inputs = {s: deque(inputs.get(s, ())) for s, p in enumerate(dfg.streams) if not p.sends}
+        self.asked = {node.stream for node in dfg.nodes if node.op == "ended"}
         for stream, words in self.inputs.items():
             assert len(words) % len(dfg.streams[stream].words) == 0, dfg.streams[stream].name
         self.outputs: dict[int, list[int]] = {s: [] for s, p in enumerate(dfg.streams) if p.sends}
@@ -149,7 +151,7 @@ class Machine:
             return (op.evaluate(WIDTH, *operands),)
         if node.op in OPAQUE_OPS:
             return (stand_in(node.id, operands),)
-        if self.over and node.op in _GUARDED:
+        if self.over and node.op in _GUARDED and not self.has_ended(node):
             assert not operands[_GUARDED[node.op]], f"{self.dfg.name}: an effect past the exit: {node}"
         if node.stream is not None:
             return self.stream(node, node.stream, operands)
@@ -157,6 +159,11 @@ class Machine:
             return self.memory(node.op, self.memories[node.memory], operands)
         self.control(node, operands)
         return ()
+
+    def has_ended(self, node: Node) -> bool:
+        """Whether an operation would receive, where the graph has been told that no more is to come."""
+        asked = node.op in RECEIVES and node.stream in self.asked
+        return asked and node.stream is not None and not self.inputs[node.stream]
 
     def stream(self, node: Node, stream: int, operands: list[int]) -> tuple[int, ...]:
         """The results of an operation on a stream; inputs that have run out are closed."""
@@ -175,6 +182,12 @@ class Machine:
                 if guard:
                     self.outputs[stream].append(value)
                 return (int(guard != 0),) if node.op == "try_send" else ()
+            case "send_close", [value, what]:
+                if what & 1:
+                    self.outputs[stream].append(value)
+                if what & 2:
+                    self.closed.add(stream)
+                return ()
             case "ended", [guard]:
                 return (int(bool(guard) and not self.inputs[stream]),)
             case "close", [guard]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from arch.ops import CLOSES
+
 from .dfg import DFG, StreamPort
 from .verilog_names import Names
 
@@ -57,8 +59,9 @@ def axi_wrapper(top: str, dfg: DFG, streams: tuple[str, ...]) -> str:
     for k, (port, prefix) in enumerate(zip(dfg.streams, names, strict=True)):
         used = {node.op for node in dfg.nodes if node.stream == k}
         if port.sends:
-            ports += _ports(prefix, port, "output", "input", "close" in used)
-            body += _sender(k, port, prefix, "close" in used)
+            closes = not used.isdisjoint(CLOSES)
+            ports += _ports(prefix, port, "output", "input", closes)
+            body += _sender(k, port, prefix, closes)
         else:
             ports += _ports(prefix, port, "input", "output", "ended" in used)
             body += _receiver(k, port, prefix, "ended" in used)

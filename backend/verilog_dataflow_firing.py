@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import networkx as nx
 
+from arch.ops import RECEIVES, SENDS
+
 from .dfg import DFG, Node, Use, evaluation_order
 from .verilog_dataflow_words import Words
 from .verilog_names import Names
-from .verilog_values import literal
+from .verilog_values import has_bit, literal
 
-_MOVES = ("recv", "try_recv", "await", "send", "try_send")
+_MOVES = (*RECEIVES, *SENDS)
 _NO = "1'b0"
 
 
@@ -61,12 +63,21 @@ class Firing:
                 continue
             others = "".join(f" && !{self._may[m]}" for m in self._rivals(n, ports[node.stream]))
             lines.append(f"wire {self._may[n]} = {ready}{others};")
-            guard = self._words.truth(n, node.operands[-1])
+            guard = self._guard(node)
             lines.append(f"wire {self.wants[n]} = {self._may[n]}{'' if guard is None else f' && {guard}'};")
             lines.append(f"wire {self.fires[n]} = {self._may[n]}{self._moving(node)};")
         for k, operations in enumerate(ports):
             lines += self._port(k, operations)
         return lines
+
+    def _guard(self, node: Node) -> str | None:
+        """When a stream operation moves a word, or what else it is there for; None if always."""
+        if node.op == "send_close":
+            return self._has_bit(node, 0)
+        return self._words.truth(node.id, node.operands[-1])
+
+    def _has_bit(self, node: Node, bit: int) -> str:
+        return has_bit(self._words.text(node.id, node.operands[-1]), bit, 32)
 
     def _waits(self, n: int) -> list[str]:
         """The conditions under which an operator's inputs are there and its orders kept."""
@@ -114,7 +125,7 @@ class Firing:
 
     def _moving(self, node: Node) -> str:
         """What a blocking operation waits for besides."""
-        if node.op == "send":
+        if node.op in ("send", "send_close"):
             return f" && (!{self.wants[node.id]} || s{node.stream}_tready)"
         if node.op == "recv":
             return f" && (!{self.wants[node.id]} || s{node.stream}_tvalid || s{node.stream}_ended)"
@@ -125,7 +136,7 @@ class Firing:
         move = " || ".join(self.wants[n] for n in moving) or _NO
         if not self._dfg.streams[k].sends:
             return [f"assign s{k}_tready = {move};"]
-        closing = [self.wants[n] for n in operations if self._dfg.nodes[n].op == "close"]
+        closing = [found for n in operations if (found := self._closing(self._dfg.nodes[n]))]
         data = [self._words.text(n, self._dfg.nodes[n].operands[0]) for n in moving]
         chosen = [f"{self._may[n]} ? {word} : " for n, word in zip(moving[:-1], data, strict=False)]
         return [
@@ -134,9 +145,18 @@ class Firing:
             f"assign s{k}_close = {' || '.join(closing) or _NO};",
         ]
 
+    def _closing(self, node: Node) -> str | None:
+        """When an operation closes its stream, if it does that."""
+        match node.op:
+            case "close":
+                return self.wants[node.id]
+            case "send_close":
+                return f"({self.fires[node.id]} && {self._has_bit(node, 1)})"
+        return None
+
     def stream_word(self, node: Node) -> str:
         """The word that a stream operation gives when it fires."""
-        assert node.op in ("recv", "try_recv", "await"), node
+        assert node.op in RECEIVES, node
         there = f"{self.wants[node.id]} && s{node.stream}_tvalid"
         return f"(({there}) ? s{node.stream}_tdata : {self._words.text(node.id, node.operands[0])})"
 

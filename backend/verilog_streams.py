@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from arch.ops import RECEIVES, SENDS
+
 from .configuration import Configuration, Issue
 from .verilog_values import Values, literal
 
 _NEEDS = {
-    "recv": "need",
-    "send": "need",
-    "try_recv": "try",
-    "await": "try",
-    "try_send": "try",
-    "close": "shut",
+    "recv": ("need",),
+    "send": ("need",),
+    "try_recv": ("try",),
+    "await": ("try",),
+    "try_send": ("try",),
+    "close": ("shut",),
+    "send_close": ("need", "shut"),
 }
-_RECEIVES = ("recv", "try_recv", "await")
 _NO = "1'b0"
 
 
@@ -41,7 +43,7 @@ class Streams:
         return [k for k, stream in enumerate(self._streams) if stream.sends and self._moves(k)]
 
     def _has(self, k: int, signal: str) -> bool:
-        return any(_NEEDS[issue.op] == signal for _, issue in self._issues[k])
+        return any(signal in _NEEDS[issue.op] for _, issue in self._issues[k])
 
     def _moves(self, k: int) -> list[str]:
         """The signals that ask for a word to move."""
@@ -69,7 +71,8 @@ class Streams:
             if stream.sends:
                 if not moves:
                     lines.append(f"assign s{k}_tdata = 32'd0;")
-                shut = f"s{k}_shut{others}" if self._has(k, "shut") else _NO
+                stalled = "".join(f" && !s{j}_stall" for j in stalls)
+                shut = f"s{k}_shut{stalled}" if self._has(k, "shut") else _NO
                 lines.append(f"assign s{k}_close = {shut};")
         lines.append(f"assign stalled = {' || '.join(f's{k}_stall' for k in stalls) or _NO};")
         return lines
@@ -96,14 +99,23 @@ class Streams:
         return [*lines, "    endcase"]
 
     def _active(self, k: int, slot: int, issue: Issue, signals: list[str]) -> list[str]:
-        own = f"s{k}_{_NEEDS[issue.op]}"
-        holds = self._values.holds(issue.operands[-1], slot, issue.stage)
-        lines = [f"{name} = {holds if name == own else _NO};" for name in signals]
+        own = self._own(k, slot, issue)
+        lines = [f"{name} = {own.get(name, _NO)};" for name in signals]
         if self._streams[k].sends and self._moves(k):
-            moves = issue.op in ("send", "try_send")
-            word = self._values.text(issue.operands[0], slot, issue.stage) if moves else "32'd0"
+            word = "32'd0"
+            if issue.op in SENDS:
+                word = self._values.text(issue.operands[0], slot, issue.stage)
             lines.append(f"s{k}_tdata = {word};")
         return lines
+
+    def _own(self, k: int, slot: int, issue: Issue) -> dict[str, str]:
+        """When an operation raises which signals."""
+        guard, valid = issue.operands[-1], self._values.valid(issue.stage)
+        names = [f"s{k}_{signal}" for signal in _NEEDS[issue.op]]
+        if len(names) == 1:
+            return {names[0]: self._values.holds(guard, slot, issue.stage)}
+        bits = [self._values.has_bit(bit, guard, slot, issue.stage) for bit in range(len(names))]
+        return {name: f"{valid} && {bit}" for name, bit in zip(names, bits, strict=True)}
 
     def condition(self, stream: int, issue: Issue, slot: int) -> str:
         """Whether a stream operation's guard holds and its port can do it, as a condition."""
@@ -118,7 +130,7 @@ class Streams:
     def receipt(self, issue: Issue, slot: int) -> str | None:
         """The statement of a receive into a register that keeps its word otherwise; None if it is not so."""
         stream = self._configuration.dfg.nodes[issue.node].stream
-        if issue.op not in _RECEIVES or stream is None or not (name := self._values.keeps(issue, slot)):
+        if issue.op not in RECEIVES or stream is None or not (name := self._values.keeps(issue, slot)):
             return None
         guard = self._values.holds(issue.operands[-1], slot, issue.stage)
         condition = f"{guard} && s{stream}_tvalid"
@@ -129,7 +141,7 @@ class Streams:
     def result(self, stream: int, issue: Issue, slot: int, output: int) -> str:
         """The word that a stream operation gives."""
         condition = self.condition(stream, issue, slot)
-        if issue.op in _RECEIVES and output == 0:
+        if issue.op in RECEIVES and output == 0:
             old = self._values.text(issue.operands[0], slot, issue.stage)
             return f"({condition} ? s{stream}_tdata : {old})"
         return f"{{31'd0, {self.flag(stream, issue, slot)}}}"

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from arch.fabric import Unit
-from arch.ops import BIT_OPS, CONTROL_OPS, OPS, STREAM_OPS, verilog_expression
+from arch.ops import BIT_OPS, CLOSES, CONTROL_OPS, OPS, RECEIVES, SENDS, STREAM_OPS, verilog_expression
 
-from .rows import INDEX_BITS, OPCODE_BITS, OPCODES, Row, does, unit_ops
-from .verilog_values import bit_range, literal
+from .rows import INDEX_BITS, OPCODE_BITS, OPCODES, WORD_BITS, Row, does, unit_ops
+from .verilog_values import bit_range, has_bit, literal
 
-RECEIVES = ("recv", "try_recv", "await")
-SENDS = ("send", "try_send")
 SUFFIXES = (
     *("in_tdata", "in_tvalid", "in_tready", "in_ended", "out_tdata", "out_tvalid", "out_tready", "out_close"),
-    *("op", "truth", "holds", "word", "flag", "waits", "blocked", "address", "loaded", "stored", "write"),
+    *("op", "truth", "holds", "sends", "closes", "word", "flag", "waits", "blocked"),
+    *("address", "loaded", "stored", "write"),
     *("result", "results", "stop", "fail", "index"),
 )
 """What the names of a unit's signals end in."""
@@ -40,7 +39,7 @@ class UnitText:
         self.bank_bits, self.bits = bank_bits, bits
         self.fields = row.units[unit.id]
         self.ops = unit_ops(unit)
-        self.receives, self.sends = does(unit, (*RECEIVES, "ended")), does(unit, (*SENDS, "close"))
+        self.receives, self.sends = does(unit, (*RECEIVES, "ended")), does(unit, (*SENDS, *CLOSES))
         self.accesses = unit.memory is not None and does(unit, ("load", "store"))
 
     def is_op(self, *ops: str) -> str:
@@ -130,12 +129,21 @@ class UnitText:
             yield f"assign {u}_in_tready = {u}_holds && !{u}_blocked && {self.is_op(*RECEIVES)};"
             waits.append(f"{self.is_op('recv')} && !{u}_in_tvalid && !{u}_in_ended")
         if self.sends:
-            yield f"assign {u}_out_tvalid = {u}_holds && !{u}_blocked && {self.is_op(*SENDS)};"
-            yield f"assign {u}_out_close = {u}_holds && !{u}_blocked && {self.is_op('close')};"
+            yield f"wire {u}_sends = {self._does_bit(0, *SENDS)};"
+            yield f"wire {u}_closes = {self._does_bit(1, *CLOSES)};"
+            yield f"assign {u}_out_tvalid = {u}_holds && !{u}_blocked && {u}_sends;"
+            yield f"assign {u}_out_close = {u}_holds && !{u}_blocked && {u}_closes && !{u}_waits;"
             yield f"assign {u}_out_tdata = {self.reads[0]};"
-            waits.append(f"{self.is_op('send')} && !{u}_out_tready")
+            waits.append(f"{self.is_op('send', 'send_close')} && {u}_sends && !{u}_out_tready")
         if waits:
             yield f"assign {u}_waits = {u}_holds && ({' || '.join(waits)});"
+
+    def _does_bit(self, bit: int, *ops: str) -> str:
+        """A condition: the unit does one of these, of which `send_close` only if its guard has this bit."""
+        plain = self.is_op(*(op for op in ops if op != "send_close"))
+        if "send_close" not in self.ops:
+            return plain
+        return f"({plain} || {self.is_op('send_close')} && {has_bit(self.reads[1], bit, WORD_BITS)})"
 
     def _words(self) -> Iterator[str]:
         """What the operation gives: a word, and of some a flag besides."""

@@ -36,6 +36,11 @@ def literal(value: int, bits: int) -> str:
     return f"{bits}'d{value & ((1 << bits) - 1)}"
 
 
+def has_bit(word: str, bit: int, bits: int) -> str:
+    """Whether a bit of a word of `bits` bits is 1, as a condition."""
+    return f"(({word} & {literal(1 << bit, bits)}) != {literal(0, bits)})"
+
+
 _PACKED = 6
 """From this many old copies on, a value's copies are one shift register: cheaper to simulate than many."""
 
@@ -264,6 +269,10 @@ class Values:
         if truth == "1'b0":
             return truth
         return self.valid(stage) if truth is None else f"{self.valid(stage)} && {truth}"
+
+    def has_bit(self, bit: int, source: Source, slot: int, stage: int) -> str:
+        """Whether a bit of an operand is 1, as a condition."""
+        return has_bit(self.text(source, slot, stage), bit, self._width)
 
     def truth(self, source: Source, slot: int, stage: int) -> str | None:
         """Whether an operand is not 0, as a condition; None if it always is."""

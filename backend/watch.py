@@ -9,7 +9,7 @@ from .dfg import Place
 from .mapping import Mapping
 from .observer import Observer
 
-WAITING = ("recv", "send")
+WAITING = ("recv", "send", "send_close")
 """The operations that wait."""
 
 

@@ -437,3 +437,22 @@ def test_lint_clean(dfg: DFG, interval: int, tmp_path: Path) -> None:
 @pytest.mark.needs("yosys")
 def test_synthesizable(tmp_path: Path) -> None:
     synthesize(emit(simple_map(small_graph(), GRID, 1, 3)), tmp_path)
+
+
+CLOSING = {  # of node 0 by what node 5 and the last iteration (node 3) say
+    "every second word": ((Use(3), Const(2), Use(6)), [1, 3, 5, 7]),
+    "alone in the last iteration": ((Use(3), Const(2), Use(2)), [*range(9)]),
+    "both at once": ((Use(3), Const(3), Const(0)), [9]),
+}
+
+
+@pytest.mark.parametrize("name", CLOSING)
+def test_a_send_that_closes_its_stream(name: str, tmp_path: Path) -> None:
+    what, sent = CLOSING[name]
+    odd = node("and", Use(0), Const(1)), node("and", Use(5), Use(2))
+    ends = node("muladd", *what), node("send_close", Use(0), Use(7), stream=0)
+    dfg = graph([*loop(Const(9)), *odd, *ends], streams=(OUT,))
+    wanted = run_dfg(dfg)
+    assert (wanted.closed, wanted.outputs) == ({0}, {0: sent})
+    for interval in (1, 3):
+        agree(dfg, tmp_path, 1, interval, percent=(100, 30))
