@@ -17,7 +17,8 @@ class Capacity:
 
     `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
     many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `wanted`: the
-    graph is of use only with an interval below, if anything is known of that.
+    graph is of use only with an interval below, if anything is known of that. `sends_and_closes`: ports can
+    do both at once.
     """
 
     units: int = 64
@@ -25,6 +26,7 @@ class Capacity:
     multiplies: bool = True
     memories: int = 0
     wanted: int | None = None
+    sends_and_closes: bool = True
 
     def least_interval(self, dfg: DFG) -> int:
         """What units, streams and memories allow."""
@@ -60,4 +62,10 @@ def capacity_of(fabric: Fabric | None) -> Capacity:
     adders = fabric.units_for("add")
     slow = fabric.latency("muladd") > fabric.latency("shl") + fabric.latency("add")
     multiplies = set(adders) <= set(fabric.units_for("muladd"))
-    return Capacity(max(1, len(adders)), ports, multiplies and not slow, len(fabric.memories))
+    return Capacity(
+        max(1, len(adders)),
+        ports,
+        multiplies and not slow,
+        len(fabric.memories),
+        sends_and_closes=set(fabric.units_for("send")) <= set(fabric.units_for("send_close")),
+    )

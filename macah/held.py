@@ -5,18 +5,23 @@ do { x <? in; … } while (x != 0);
 alive = alive@1 & x != 0          ->          alive = x != 0
 
 An iteration that does not count receives nothing: `x` is what it was, and so the test is still false.
-Else each receive would wait for the conjunction, too: three cycles for an iteration instead of two.
+Else each receive would wait for the conjunction, too: three cycles for an iteration instead of two. It is the
+same where `x` then is a constant for which the test is false:
+
+do { x = -1; x <? in; … } while (0 <= x);
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from arch.ops import OPS
 from backend.dfg import Const, LiveIn, Use
 from macah.graph import ONE, Before, Draft, Value
 from macah.ranges import Range
 from macah.rewrite import Loop, Rebuilt, Rules, rebuilt
+from macah.uncounted import Uncounted, conjunction, terms
 
 
 def held(loop: Loop, _: Mapping[int, Range]) -> tuple[Rebuilt, Loop] | None:
@@ -27,41 +32,27 @@ def held(loop: Loop, _: Mapping[int, Range]) -> tuple[Rebuilt, Loop] | None:
     test = loop.final.get(loop.alive)
     if not isinstance(test, Use) or loop.initial[loop.alive] != ONE:
         return None
-    terms = _terms(loop, test)
-    others = [term for term in terms if term != Before(loop.alive)]
-    if len(others) == len(terms) or not all(map(loop.graph.holds, others)):
+    own = terms(loop, test)
+    others = [term for term in own if term != Before(loop.alive)]
+    if len(others) == len(own) or not all(map(loop.graph.holds, others)):
         return None
     needed = loop.live()
-    if not all(map(_Held(loop, needed[0]).value, others)):
+    fails = 0 in map(Uncounted(loop, needed[0]).value, others)
+    if not fails and not all(map(_Held(loop, needed[0]).value, others)):
         return None
     return rebuilt(loop, _Rules(test.node, tuple(others)), needed)
 
 
+@dataclass(frozen=True)
 class _Rules(Rules):
-    def __init__(self, test: int, terms: tuple[Value, ...]) -> None:
-        self.test, self.terms = test, terms
+    test: int
+    terms: tuple[Value, ...]
 
     def apply(self, new: Rebuilt, number: int, draft: Draft, operands: tuple[Value, ...]) -> Value:
         """The test is the conjunction of all but `alive`."""
         if number != self.test:
             return super().apply(new, number, draft, operands)
-        result: Value = ONE
-        for term in self.terms:
-            result = new.graph.pure("and", result, new.value(term), where=draft.where)
-        return result
-
-
-def _terms(loop: Loop, value: Value) -> list[Value]:
-    """What a value is the conjunction of."""
-    terms, pending = [], [value]
-    while pending:
-        value = pending.pop()
-        draft = loop.graph.drafts[value.node] if isinstance(value, Use) and value.output == 0 else None
-        if draft is not None and draft.op == "and":
-            pending += draft.operands[::-1]
-        else:
-            terms.append(value)
-    return terms
+        return conjunction(new, self.terms, draft.where)
 
 
 class _Held:
@@ -90,7 +81,7 @@ class _Held:
         draft = self.drafts[number]
         if draft.op in ("recv", "try_recv"):
             old, guard = draft.operands
-            return self.carries(old, number) and Before(self.loop.alive) in _terms(self.loop, guard)
+            return self.carries(old, number) and Before(self.loop.alive) in terms(self.loop, guard)
         constant = draft.op == "load" and draft.memory not in self.stored
         return (OPS[draft.op].pure or constant) and all(self.value(operand) for operand in draft.operands)
 

@@ -11,6 +11,7 @@ from macah.logic import simplify_logic
 from macah.narrow import narrow
 from macah.optional import enabled
 from macah.orders import Access
+from macah.past_end import past_end
 from macah.ranges import Range
 from macah.rewrite import Loop, Rebuilt
 from macah.share_sends import share_sends
@@ -34,6 +35,7 @@ STEPS: tuple[tuple[str, Step], ...] = (
     ("logic", simplify_logic),
     ("narrow", narrow_again),
     ("slopes", slopes),
+    ("past_end", past_end),
     ("held", held),
 )
 

@@ -25,6 +25,9 @@ OPTIONAL = {
     "plain_tests": Optimisation(
         "tests that change a counter, or leave a loop without one, are said as those of a `for` are"
     ),
+    "join_heads": Optimisation(
+        "what is done with a stream before a loop and at the end of its body is done once"
+    ),
     "count_trips": Optimisation(
         "loops that run a constant number of times from a start that is none count from 0"
     ),
@@ -77,7 +80,9 @@ OPTIONAL = {
     "narrow": Optimisation(
         "ranges of values simplify operations, and constants are divided by with products"
     ),
+    "past_end": Optimisation("receives do not wait for the answer whether their stream has ended"),
     "share_sends": Optimisation("sends to a stream that exclude each other are one"),
+    "closing_sends": Optimisation("the close behind a send is a part of it, and takes no cycle of its port"),
     "logic": Optimisation("conditions are compared as logic, and values simplified where they matter"),
     "slopes": Optimisation(
         "what recurrences of minima and maxima add in each iteration is summed up beside them", grows=True

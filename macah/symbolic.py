@@ -246,9 +246,9 @@ class Symbolic:
             case ir.Close(stream, _, guard):
                 self.on_stream("close", stream, self.guard(guard))
             case ir.Ended(stream, _, target, guard):
-                condition = self.value(guard)
-                ended = self.on_stream("ended", stream, self.guard(guard), variable=target.name)
-                self.values[target] = self.kept(condition, ended, target)
+                # To ask does nothing, so that the question need not wait for its guard.
+                ended = self.on_stream("ended", stream, ONE, variable=target.name)
+                self.values[target] = self.kept(self.value(guard), ended, target)
             case ir.Assert(condition, message, guard):
                 holds = self.graph.pure("eq", self.value(condition), ZERO, where=self.where)
                 failed = self.graph.pure("and", holds, self.guard(guard), where=self.where)

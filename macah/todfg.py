@@ -16,6 +16,7 @@ from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
 from macah.chosen_terms import with_chosen_terms
+from macah.closing_sends import with_closing_sends
 from macah.compact import compacted, live_ins_of, positions
 from macah.copies import with_copies
 from macah.fold import predicates
@@ -57,7 +58,7 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None, wanted: int | Non
         dfg,
         fabric,
         lambda: _forwarded(plain, capacity),
-        lambda joined: finish(shorten(joined, capacity)),
+        lambda joined: finish(shorten(with_closing_sends(kernel, joined, capacity), capacity)),
     )
     return with_chosen_terms(kernel, with_copies(kernel, dfg, fabric, stored=True), fabric)
 
@@ -89,7 +90,7 @@ def _shortened(ran: Symbolic, kernel: ir.Kernel, made: tuple[Loop, Effects], cap
     """The graph with the shorter recurrences: what `slopes` did is not always worth its operations."""
     dfg, done = _result(ran, kernel, made, capacity)
     if enabled(kernel, "shorten"):
-        dfg = shorten(dfg, capacity)
+        dfg = shorten(with_closing_sends(kernel, dfg, capacity), capacity)
     if "slopes" not in done:
         return dfg
     plain = _shortened(ran, replace(kernel, without=kernel.without | {"slopes"}), made, capacity)

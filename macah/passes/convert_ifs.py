@@ -12,7 +12,7 @@ becomes, where t is not read afterwards,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 
@@ -23,7 +23,17 @@ from macah.passes.code import Code, Node
 from macah.passes.liveness import Live, apart, live_at_body_end, live_at_end, live_before, step_back
 from macah.passes.merge import merge
 from macah.passes.predicate import Arm, Predicates, negate
-from macah.walk import bodies, both, is_constant, parted, targets, variables_in, with_guard
+from macah.walk import (
+    bodies,
+    both,
+    is_constant,
+    operands,
+    parted,
+    statements,
+    targets,
+    variables_in,
+    with_guard,
+)
 
 
 def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
@@ -33,19 +43,39 @@ def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
 
 def converted(body: Body, after: Iterable[Variable], predicates: Predicates) -> Body:
     """A body without `If`; `after` is live after it."""
-    return _Converter(predicates, body).body(body, frozenset(after))
+    live = frozenset(after)
+    return _Converter(predicates, body, live).body(body, live)
 
 
 class _Converter:
-    def __init__(self, predicates: Predicates, body: Body) -> None:
+    def __init__(self, predicates: Predicates, body: Body, after: Live) -> None:
         self.predicates = predicates
-        self.whole = body
+        self.whole, self.after = body, after
         self.order = 0
 
     @cached_property
     def survey(self) -> _Survey:
         """What is inside the branches, if there are any."""
         return _Survey(self.whole)
+
+    @cached_property
+    def answers(self) -> set[Variable]:
+        """Whether streams have ended, where that is asked for once and only matters behind the question.
+
+        To ask does nothing, so that it may happen in vain.
+        """
+        reads, writes = Counter[Variable](), Counter[Variable]()
+        for stmt in statements(self.whole):
+            reads.update(_reads(stmt))
+            writes.update(targets(stmt))
+        found = set[Variable]()
+        for body in (self.whole, *(inner for stmt in statements(self.whole) for inner in bodies(stmt))):
+            for place, stmt in enumerate(body):
+                if isinstance(stmt, ir.Ended) and writes[stmt.target] == 1:
+                    behind = Counter(v for later in statements(body[place + 1 :]) for v in _reads(later))
+                    if behind[stmt.target] == reads[stmt.target]:
+                        found.add(stmt.target)
+        return found
 
     def body(self, body: Body, after: Live) -> Body:
         """The kernel's body, or that of a loop."""
@@ -90,6 +120,8 @@ class _Converter:
                 condition, guard = self.predicates.truth(condition), self.predicates.truth(guard)
                 return replace(stmt, body=inner, condition=condition, guard=both(path, guard))
             case Assign():
+                return stmt
+            case ir.Ended(target=answer) if answer in self.answers and answer not in self.after:
                 return stmt
             case _:
                 return with_guard(stmt, path)
@@ -146,6 +178,10 @@ def _has_branch(body: Body) -> bool:
 def _is_logic(predicate: Expr) -> bool:
     """True unless the negation of the predicate costs as much as the predicate itself: one comparison."""
     return not (isinstance(predicate, Apply) and predicate.op in COMPARISONS)
+
+
+def _reads(stmt: Stmt) -> Iterator[Variable]:
+    return (variable for expr in operands(stmt) for variable in variables_in(expr))
 
 
 class _Survey:

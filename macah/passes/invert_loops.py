@@ -14,41 +14,48 @@ A loop that `Kernel.tests_first` names keeps its test where it is, for an iterat
 
     do { before; goes_on = i < n; if (goes_on) { body } } while (goes_on)
 
+So does one that uses streams before its test: they have one port each, for which the iteration that only
+tests is one more in any case.
+
 Assignments that nobody needs go, now that it is clear what follows what.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from arch.ops import COMPARISONS, evaluate
-from backend.dfg import Place
 from macah import ir
 from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.liveness import live_at_end, without_dead
-from macah.walk import has_loop, map_bodies, targets, written
+from macah.walk import has_loop, map_bodies, statements, targets, written
 
 _Known = dict[Variable, Const]
 
 
 def invert_loops(kernel: ir.Kernel) -> ir.Kernel:
     """Remove every `While`; see the module for an example."""
-    tests_first = frozenset(kernel.tests_first if enabled(kernel, "tests_first") else ())
-    body = _body(_with_tests_first(kernel.body, tests_first), {})
+    body = kernel.body
+    if enabled(kernel, "tests_first"):
+        loops = [stmt for stmt in statements(body) if isinstance(stmt, ir.While)]
+        first = [loop for loop in loops if loop.where in kernel.tests_first or _uses_stream(loop.before)]
+        body = _with_tests_first(body, frozenset(map(id, first)))
+    body = _body(body, {})
     # What stands behind an inner loop for nobody would still have iterations wait.
     return replace(kernel, body=without_dead(body, set(live_at_end(kernel))))
 
 
-def _with_tests_first(body: Body, places: frozenset[Place]) -> Body:
-    return tuple([_tests_first(stmt, places) for stmt in body]) if places else body
+def _with_tests_first(body: Body, loops: Set[int]) -> Body:
+    """The body in which some loops test first, those with these identities."""
+    return tuple([_tests_first(stmt, loops) for stmt in body]) if loops else body
 
 
-def _tests_first(stmt: Stmt, places: frozenset[Place]) -> Stmt:
-    stmt = map_bodies(stmt, lambda body: _with_tests_first(body, places))
-    if not isinstance(stmt, ir.While) or stmt.where not in places:
+def _tests_first(old: Stmt, loops: Set[int]) -> Stmt:
+    stmt = map_bodies(old, lambda body: _with_tests_first(body, loops))
+    if not isinstance(stmt, ir.While) or id(old) not in loops:
         return stmt
     goes_on = Variable("goes_on", where=stmt.where)
     once = (
@@ -57,6 +64,10 @@ def _tests_first(stmt: Stmt, places: frozenset[Place]) -> Stmt:
         ir.If(Read(goes_on), stmt.body, where=stmt.where),
     )
     return ir.DoWhile(once, Read(goes_on), ir.TRUE, stmt.where)
+
+
+def _uses_stream(body: Body) -> bool:
+    return any(isinstance(stmt, ir.Receive | ir.Send | ir.Close | ir.Ended) for stmt in statements(body))
 
 
 def _body(body: Body, known: _Known) -> Body:

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable
 
 from arch.ops import OPS
 from macah.fold import fold
-from macah.ir import Apply, Assign, Body, Const, Expr, Read, Variable
+from macah.ir import Apply, Assign, Body, Const, Ended, Expr, Read, Stmt, Variable
 from macah.passes.code import Code, Node, code_of
 from macah.passes.predicate import Arm, Predicates, negate, select
 from macah.walk import both, is_constant, loads_in, variables_in, with_guard
@@ -55,10 +55,15 @@ def guarded(body: Body, predicate: Expr, keep: Iterable[Variable], predicates: P
     code = code_of(body)
     arm = Arm(code, frozenset(keep), predicates)
     for node in code.nodes:
-        if node.stmt is not None and not isinstance(node.stmt, Assign):
+        if not isinstance(node.stmt, Assign | None) and not _asks_in_vain(node.stmt, arm.keep):
             node.stmt = with_guard(node.stmt, predicate)
     merge(code, predicate, (arm, None), arm.values, predicates, order=len(body))
     return code.body()
+
+
+def _asks_in_vain(stmt: Stmt, keep: Container[Variable]) -> bool:
+    """True of a question whose answer may as well be given where nobody looks at it."""
+    return isinstance(stmt, Ended) and stmt.target not in keep
 
 
 class _Merger:

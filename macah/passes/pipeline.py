@@ -20,6 +20,7 @@ from macah.passes.flatten_loops import flatten_loops
 from macah.passes.fuse_loops import fuse_loops
 from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
+from macah.passes.join_heads import join_heads
 from macah.passes.join_loops import join_loops
 from macah.passes.pace_rows import pace_rows
 from macah.passes.plain_tests import plain_tests
@@ -53,6 +54,7 @@ PIPELINE = (
     Pass(inline_calls, removes=(ir.Call,)),
     Pass(plain_tests),
     Pass(unroll_for, removes=(ir.UnrolledFor,)),
+    Pass(join_heads),
     Pass(count_trips),
     Pass(unroll_loops),
     Pass(separate_streams),
@@ -89,6 +91,7 @@ def opened(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel after the passes before `unroll_loops`: without calls and FOR loops."""
     kernel = inline_calls(kernel)
     kernel = unroll_for(plain_tests(kernel) if enabled(kernel, "plain_tests") else kernel)
+    kernel = join_heads(kernel) if enabled(kernel, "join_heads") else kernel
     return count_trips(kernel) if enabled(kernel, "count_trips") else kernel
 
 

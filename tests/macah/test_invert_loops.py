@@ -29,14 +29,26 @@ def test_constants_do_not_outlive_an_assignment_in_a_loop_or_branch() -> None:
     assert found.count("do if (i < 8):") == 2
 
 
-def test_the_effects_of_a_condition_come_before_the_loop_and_at_its_end() -> None:
-    made = kernel(ir.While((receive(x),), op("ne", x, 0), (send(x),)))
+def test_what_a_condition_computes_comes_before_the_loop_and_at_its_end() -> None:
+    made = kernel(ir.While((let(x, op("mul", x, x)),), op("ne", x, 0), (send(x),)))
     assert text(invert_loops(made)) == (
-        "x <? in\n"
+        "x = (x * x)\n"
         "do if (x != 0):\n"
         "  out <! x\n"
-        "  x <? in\n"
+        "  x = (x * x)\n"
         "while (x != 0)\n"
+    )  # fmt: skip
+
+
+def test_what_a_condition_does_with_a_stream_is_done_in_one_place() -> None:
+    made = kernel(ir.While((receive(x),), op("ne", x, 0), (send(x),)))
+    assert text(invert_loops(made)) == (
+        "do:\n"
+        "  x <? in\n"
+        "  goes_on = (x != 0)\n"
+        "  if goes_on:\n"
+        "    out <! x\n"
+        "while goes_on\n"
     )  # fmt: skip
 
 

@@ -108,12 +108,19 @@ KERNELS = (
     """void f(int a[64], int stream out) {
       kernel { for (int y = 0; y < 64; y += 16) {
         int x = 0; for (int i = y; i < y + 12; i++) x += a[i]; out <! x; } } }""",
+    """void f(int stream in, int stream out) {
+      kernel { int x; for (x <? in; x != 9; x <? in) out <! x * 3; } }""",
+    """void f(int n, int stream in, int stream out) {
+      kernel { for (int i = 0; i < n; i++) { int x; x <? in; out <! x * 3; } pstream_close(out); } }""",
+    """void f(int stream in, int stream out) {
+      kernel { while (!pstream_ended(in)) { int x; x <? in; out <! x * 3; } } }""",
 )
 
 
 KERNEL_FOR = {
     "scalarize_arrays": 0,
     "plain_tests": 23,
+    "join_heads": 25,
     "count_trips": 24,
     "unroll_loops": 10,
     "bank_arrays": 10,
@@ -136,6 +143,8 @@ KERNEL_FOR = {
     "congruence": 12,
     "narrow": 4,
     "share_sends": 15,
+    "closing_sends": 26,
+    "past_end": 27,
     "logic": 9,
     "slopes": 22,
     "held": 21,
