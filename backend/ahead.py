@@ -1,6 +1,6 @@
 """Attempts made ahead of time by other processes, while the search wants others.
 
-What comes of an attempt depends on nothing but its interval and number (attempt.py), and the search takes
+What comes of an attempt depends on nothing but its interval and recipe (attempt.py), and the search takes
 them in its own order: so how many processes there are, and how fast, changes nothing but the time it takes.
 Attempts that the search turns out not to want are dropped.
 """
@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .attempt import Attempts, Tried
+from .recipe import Recipe
 from .worker import Worker
 
-Key = tuple[int, int]
-"""An attempt's interval and number."""
+Key = tuple[int, Recipe]
+"""An attempt's interval and recipe."""
 
 WAIT = 100
 """Milliseconds between two looks at the clock while a worker is waited for."""

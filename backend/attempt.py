@@ -1,8 +1,8 @@
-"""One attempt at an interval: a schedule, a placement and its routing, as its number says, and its repair.
+"""One attempt at an interval: a schedule, a placement and its routing, as its recipe says, and its repair.
 
 The first at an interval is mended apart, after the search has asked whether there can be mappings at all,
 and mostly after a second has failed, too: a repair is what costs most. An attempt depends on the problem, the
-options, its interval and its number alone, so it may be made anywhere.
+options, its interval and its recipe alone, so it may be made anywhere.
 """
 
 from __future__ import annotations
@@ -14,42 +14,16 @@ from .flat import Problem
 from .mapping import MapOptions, Mapping, Schedule
 from .place import HOT, WARM, place
 from .pressure import demand, gentle_schedule
+from .recipe import Recipe
 from .repair import repaired
 from .route import Left, route
 from .schedule import earliest_starts, modulo_schedule
-
-RECIPES = ((1, 1, 1), (0, 1, 1), (2, 3, 2), (0, 1, 2), (1, 1, 1), (1, 6, 2), (0, 1, 1), (2, 4, 4))
-"""Of each attempt, in turn: how much longer delays are in the schedule that it begins with, and how much it
-does of placing and of routing."""
-
-DEAR = ((1, 1, 1), (2, 3, 2))
-"""The same where an attempt takes seconds."""
-
-PATIENT = ((0, 10, 1), (1, 10, 1), (0, 30, 1))
-"""The same of attempts from number LATE on, for arrays whose tiles have one output register: conflicts there
-hardly ever end by other ways, but ten times the placing leaves half of them."""
-
-LATE = 100
-"""The number of the first such attempt."""
-
-HASTY = 1000
-"""The number of the first attempt that ends soon (hasty.py)."""
-
-HASTE, LARGE = ((1, 0.3, 0.06), (0, 0.3, 0.06)), (1, 0.3, 0.25)
-"""The recipes of such attempts: a fraction of the placing, and few iterations of routing without progress;
-more of graphs of more nodes than MANY, of which placing takes most of the time."""
-
-SPELL = 16
-"""So many of them follow one recipe before those of the next come."""
 
 BRISK, BRISKLY = 50, 0.25
 """Of graphs of up to BRISK nodes that are `turning`, routing ends after this part of the iterations."""
 
 FRUGAL = 0.72
 """Their repairs have this part of the solver's conflicts, and of the words."""
-
-MANY = 250
-"""Graphs of more nodes are those whose attempts take seconds."""
 
 HUGE = 1000
 """Graphs of more nodes get half of that for placing, which takes most of their time."""
@@ -96,29 +70,27 @@ class Attempts:
     problem: Problem
     options: MapOptions
 
-    def make(self, interval: int, number: int, pulse: Callable[[int], None]) -> Tried:
-        """Place and route once, and mend that if it is not the first attempt at the interval.
+    def make(self, interval: int, recipe: Recipe, pulse: Callable[[int], None]) -> Tried:
+        """Place and route once, and mend that if the recipe does.
 
         `pulse` is told again and again how many conflicts are left, and may raise what ends the work.
         """
         problem, options = self.problem, self.options
-        stretch, placing, routing = self._recipe(number)
-        seed = options.seed * 1000003 + interval * 101 + number
-        effort = options.effort * placing / (2 if problem.nodes > HUGE else 1)
+        seed = options.seed * 1000003 + interval * 101 + recipe.number
+        effort = options.effort * recipe.placing / (2 if problem.nodes > HUGE else 1)
         heat = HOT if interval <= SHORT else WARM
-        first = self._schedule(interval, stretch)
-        central = number < LATE and number % 2 == 1  # the first memories may be too near an edge
-        placement = place(problem, first, seed, effort, heat, central, lambda: pulse(PLACING))
+        first = self._schedule(interval, recipe.stretch)
+        placement = place(problem, first, seed, effort, heat, recipe.central, lambda: pulse(PLACING))
         need = registers_needed(problem, placement.schedule)
         if need > BURSTING * problem.terrain.registers:
             return Tried(STARVED, placement.schedule, need)
         turning = self.turning(interval)
-        patience = options.effort * routing * (BRISKLY if turning and number < HASTY else 1)
+        patience = options.effort * recipe.routing * (BRISKLY if turning and not recipe.hasty else 1)
         result = route(problem, placement, seed, patience, pulse)
         if isinstance(result, Mapping):
             return Tried(result, placement.schedule, need)
         tried = Tried(result.count, placement.schedule, need, result)
-        return self.mended(tried, pulse) if 0 < number < HASTY and not turning else tried
+        return self.mended(tried, pulse) if recipe.mends and not turning else tried
 
     def turning(self, interval: int) -> bool:
         """Whether attempts that fail soon turn in circles, and repairs take as long as ten of them.
@@ -126,16 +98,6 @@ class Attempts:
         Those are small graphs at short intervals where wires lead back to each other.
         """
         return interval <= SHORT and self.problem.nodes <= BRISK and self.problem.fabric.loops
-
-    def _recipe(self, number: int) -> tuple[int, float, float]:
-        if number >= HASTY and self.problem.nodes > MANY:
-            return LARGE
-        if number >= HASTY:
-            return HASTE[(number - HASTY) // SPELL % len(HASTE)]
-        if number >= LATE:
-            return PATIENT[(number - LATE) % len(PATIENT)]
-        recipes = RECIPES if self.problem.nodes <= MANY else DEAR
-        return recipes[number % len(recipes)]
 
     def mended(self, tried: Tried, pulse: Callable[[int], None]) -> Tried:
         """An attempt that left few conflicts, with a mapping if a repair meets one."""

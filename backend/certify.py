@@ -16,6 +16,7 @@ from .exact import CONFLICTS, Proof, Status, prove
 from .flat import Problem
 from .mapper import map_kernel
 from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from .recipe import usual
 
 SLACK = 4
 """Cycles of slack, beside those of one interval, where the user names no other."""
@@ -159,7 +160,8 @@ def _at_once(dfg: DFG, fabric: Fabric, interval: int, options: MapOptions) -> Pr
     That is asked for the shortest schedules first: they have the fewest variables, and mostly suffice.
     """
     problem = Problem(dfg, fabric)
-    found = Attempts(problem, replace(options, effort=HASTY)).make(interval, 0, lambda _: None).result
+    attempts = Attempts(problem, replace(options, effort=HASTY))
+    found = attempts.make(interval, usual(problem.nodes, 0), lambda _: None).result
     if isinstance(found, Mapping):
         check_mapping(found)
         return Proof(Status.FOUND, interval, None, found)

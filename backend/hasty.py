@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .attempt import BRISK, HASTY, SHORT, Attempts
+from . import recipe
+from .attempt import BRISK, SHORT, Attempts
 from .mapping import Mapping
 
 TOGETHER, TURNING = 320, 640
@@ -48,11 +49,11 @@ def hasty(
     conflicts, at least more than `hopeless`."""
     if not attempts.problem.nodes:
         return None
-    fewest = 1 << 30
+    fewest, nodes = 1 << 30, attempts.problem.nodes
     for number in range(most):
         if number == DOUBTFUL and refuted():
             return None
-        result = attempts.make(interval, HASTY + number, pulse).result
+        result = attempts.make(interval, recipe.hasty(nodes, number), pulse).result
         if isinstance(result, Mapping):
             return result
         fewest = min(fewest, result)

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from arch.fabric import Fabric
 
-from .attempt import MANY
 from .bound import Bounds, minimum_interval
 from .check import check_mapping
 from .clock import Clock
@@ -17,6 +16,7 @@ from .flat import Problem
 from .mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from .moves import only_outputs
 from .nested import PLENTY, Part, everything, lifted, narrower, sparer
+from .recipe import MANY
 from .search import Search
 
 IN_VAIN = 7

@@ -7,10 +7,11 @@ cannot wait gets the best one so far.
 
 from __future__ import annotations
 
-from .attempt import BURSTING, HUGE, LATE
+from .attempt import BURSTING, HUGE
 from .clock import OutOfTime
 from .mapping import DoesNotFit, Mapping, Schedule
 from .pressure import demand, gentle_schedule
+from .recipe import patient
 from .refusal import no_routes, out_of_time, too_many_values
 from .solved import last, small
 from .soon import soon_mapped
@@ -166,14 +167,14 @@ class Search(Tries):
 
     def _placed(self, interval: int) -> Mapping | None:
         """A mapping of attempts that place for long, while these leave few conflicts."""
-        number = LATE
-        while number < LATE + self._long() and not self._trials(interval).refuted:
-            result = self._attempt(interval, number)
+        for recipe in patient(self.problem.nodes):
+            if self._trials(interval).refuted:
+                return None
+            result = self._attempt(interval, recipe)
             if not isinstance(result, int):
                 return result
             if result > PROMISING * self.problem.nodes:
                 return None
-            number += 1
         return None
 
     def _futile(self, interval: int) -> bool:

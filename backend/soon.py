@@ -8,6 +8,7 @@ from dataclasses import replace
 from .attempt import Attempts
 from .flat import Problem
 from .mapping import EFFORTS, MapOptions, Mapping
+from .recipe import usual
 
 ROOM = 2
 """So many times the shortest interval that may be possible, and so many cycles more, leave room for most
@@ -25,7 +26,7 @@ def soon_mapped(
     interval = least
     while interval < limit:
         interval = min(ROOM * interval + ROOM, limit)
-        result = attempts.mended(attempts.make(interval, 0, pulse), pulse).result
+        result = attempts.mended(attempts.make(interval, usual(problem.nodes, 0), pulse), pulse).result
         if isinstance(result, Mapping):
             return result
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .ahead import Ahead, Key
-from .attempt import LATE, MANY, PATIENT, RECIPES, SHORT, STARVED, Attempts, Tried
+from .attempt import SHORT, STARVED, Attempts, Tried
 from .bound import Bounds
 from .clock import Clock
 from .core import raised, refutation
@@ -14,6 +14,7 @@ from .flat import Problem
 from .hasty import count, hasty
 from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
+from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
 from .solved import BRIEF, MOST, QUESTIONS, Refuted, decided, overwritten, small, solved, tight, timed
 
@@ -117,7 +118,7 @@ class Tries:
             return
         while not trials.closed and trials.made < attempts:
             trials.made += 1
-            result = self._attempt(interval, trials.made - 1)
+            result = self._attempt(interval, usual(self.problem.nodes, trials.made - 1))
             if isinstance(result, Mapping):
                 self.best = result
                 return
@@ -183,17 +184,18 @@ class Tries:
         attempts = max(1, round(attempts * self.options.effort))
         return attempts, 1 if many else min(FIRST, attempts)
 
-    def _likely(self, interval: int, number: int) -> list[Key]:
+    def _likely(self, interval: int, recipe: Recipe) -> list[Key]:
         """The attempts that are likely to be wanted after one that fails."""
+        nodes, late = self.problem.nodes, patient(self.problem.nodes)
+        if recipe in late:
+            return [(interval, later) for later in late[late.index(recipe) + 1 :]]
         attempts, first = self._attempts(interval)
-        if number >= LATE:
-            attempts = LATE + self._long()
-        here = [(interval, k) for k in range(number + 1, attempts)]
+        here = [(interval, usual(nodes, k)) for k in range(recipe.number + 1, attempts)]
         if not self.rising:
             return here
         above = self._above(interval)
-        up = [(above, k) for k in range(first) if interval < above <= self.limit]
-        certain = max(0, first - 1 - number)
+        up = [(above, usual(nodes, k)) for k in range(first) if interval < above <= self.limit]
+        certain = max(0, first - 1 - recipe.number)
         return here[:certain] + up + here[certain:]
 
     def _solved(self, interval: int, brief: bool) -> bool:
@@ -236,16 +238,16 @@ class Tries:
             self.report(f"II {interval}: refuted by {found.why}")
         return found is not None
 
-    def _attempt(self, interval: int, number: int) -> Mapping | int:
+    def _attempt(self, interval: int, recipe: Recipe) -> Mapping | int:
         """Place and route once: a mapping, or how many conflicts remain."""
-        name = f"II {interval}, attempt {number + 1}"
-        likely = self._likely(interval, number)
+        name = f"II {interval}, attempt {recipe.number + 1}"
+        likely = self._likely(interval, recipe)
         pulse = self._pulse(name)
-        tried = self.ahead.outcome((interval, number), likely, pulse)
+        tried = self.ahead.outcome((interval, recipe), likely, pulse)
         if not isinstance(tried.result, Mapping):
             self.ahead.expect(likely)
         if not isinstance(tried.result, Mapping):
-            tried = self._mended(interval, number, tried, pulse)
+            tried = self._mended(interval, recipe, tried, pulse)
         if self.leanest is None or tried.need < self.leanest[0]:
             self.leanest = tried.need, tried.schedule
         self.hungry = tried.result == STARVED
@@ -260,21 +262,21 @@ class Tries:
                 self.fewest, self.barren = tried.left, -1
         return tried.result
 
-    def _mended(self, interval: int, number: int, tried: Tried, pulse: Callable[[int], None]) -> Tried:
+    def _mended(self, interval: int, recipe: Recipe, tried: Tried, pulse: Callable[[int], None]) -> Tried:
         """What failed, or the first attempt repaired: at once if it is the only one, else once the second
         has failed, too, as a repair may take long. Of those that are `turning`, the best so far."""
-        trials, attempts = self._trials(interval), self.ahead.attempts
-        if number == 0 and self._refuted(interval):
+        trials, attempts, first = self._trials(interval), self.ahead.attempts, not recipe.mends
+        if first and self._refuted(interval):
             trials.closed = True
-        elif number and attempts.turning(interval):
+        elif recipe.mends and attempts.turning(interval):
             broken = min((trials.broken or tried, tried), key=lambda one: one.count)
             trials.broken = None
             if broken.count < trials.mended:
                 trials.mended, mended = broken.count, attempts.mended(broken, pulse)
                 return mended if isinstance(mended.result, Mapping) else tried
-        elif number == 0 and self._attempts(interval)[1] == 1:
+        elif first and self._attempts(interval)[1] == 1:
             return attempts.mended(tried, pulse)
-        elif number == 0:
+        elif first:
             trials.broken = tried
         elif trials.broken is not None:
             mended, trials.broken = attempts.mended(trials.broken, pulse), None
@@ -298,10 +300,6 @@ class Tries:
     def _hopeless(self) -> int:
         """With so many conflicts left, other seeds do not help either."""
         return HOPELESS + self.problem.nodes // 10
-
-    def _long(self) -> int:
-        """How many attempts place for long."""
-        return 1 if self.problem.nodes > MANY else len(PATIENT)
 
     def _trials(self, interval: int) -> Trials:
         return self.trials.setdefault(interval, Trials())

@@ -6,11 +6,12 @@ import pytest
 from graphs import layered
 
 from arch.describe import load_fabric
-from backend.attempt import BRISK, HASTY, SHORT, Attempts, Tried
+from backend.attempt import BRISK, SHORT, Attempts, Tried
 from backend.check import check_mapping
 from backend.flat import Problem
 from backend.hasty import CLOSE, DOUBTFUL, ROUND, SOLVABLE, TOGETHER, TURNING, count, hasty
 from backend.mapping import MapOptions, Mapping
+from backend.recipe import FIRST_HASTY, Recipe, usual
 
 MESH = load_fabric("mesh4x4")
 
@@ -28,8 +29,8 @@ def made(monkeypatch: pytest.MonkeyPatch, most: int, left: list[int], refuted: b
     """The numbers of the attempts, of `most`, if they leave so many conflicts, the last again and again."""
     numbers: list[int] = []
 
-    def make(_: Attempts, interval: int, number: int, __: object) -> Tried:
-        numbers.append(number)
+    def make(_: Attempts, interval: int, recipe: Recipe, __: object) -> Tried:
+        numbers.append(recipe.number - FIRST_HASTY)
         return Tried(left[min(len(numbers), len(left)) - 1], None, 0.0)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Attempts, "make", make)
@@ -67,11 +68,11 @@ def test_they_are_few_before_the_solver_is_asked_and_at_a_glance() -> None:
 
 
 def test_they_end_where_they_are_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert made(monkeypatch, 40, [10]) == [HASTY]
-    assert made(monkeypatch, 40, [2, 10], refuted=True) == list(range(HASTY, HASTY + DOUBTFUL))
+    assert made(monkeypatch, 40, [10]) == [0]
+    assert made(monkeypatch, 40, [2, 10], refuted=True) == list(range(DOUBTFUL))
     for left in (1, 2, 3, 6):
         assert len(made(monkeypatch, 60, [9, left])) == ROUND * (CLOSE // left + 1)
-    assert made(monkeypatch, 3, [1]) == [HASTY, HASTY + 1, HASTY + 2]
+    assert made(monkeypatch, 3, [1]) == [0, 1, 2]
 
 
 def test_where_wires_lead_back_small_graphs_are_not_mended_attempt_by_attempt(
@@ -83,6 +84,6 @@ def test_where_wires_lead_back_small_graphs_are_not_mended_attempt_by_attempt(
     attempts = Attempts(Problem(layered(13, 1), load_fabric("hycube:4x4")), MapOptions())
     assert attempts.turning(SHORT)
     assert not attempts.turning(SHORT + 1)
-    left = [attempts.make(1, number, nothing).count for number in range(1, 6)]
+    left = [attempts.make(1, usual(13, k), nothing).count for k in range(1, 6)]
     assert asked == []
     assert any(left)

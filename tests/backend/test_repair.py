@@ -18,6 +18,7 @@ from backend.flat import Problem
 from backend.mapper import map_kernel
 from backend.mapping import MapOptions, Mapping
 from backend.nearly import Nearly
+from backend.recipe import FIRST_HASTY, Recipe, usual
 from backend.repair import RINGS, repaired
 from backend.surroundings import Surroundings
 
@@ -98,28 +99,29 @@ def test_the_first_attempt_is_mended_apart_and_others_end_with_a_repair(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     attempts = Attempts(Problem(layered(40, 4), MESH), MapOptions())
-    tried = attempts.make(3, 0, lambda _: None)
+    tried = attempts.make(3, usual(attempts.problem.nodes, 0), lambda _: None)
     assert tried.result == 2
     found = attempts.mended(tried, lambda _: None).result
     assert isinstance(found, Mapping)
     check_mapping(found)
     asked: list[Nearly] = []
     monkeypatch.setattr("backend.attempt.repaired", lambda _, nearly, *__: asked.append(nearly))
-    tries = [attempts.make(3, number, lambda _: None).left for number in range(1, 8)]
+    tries = [attempts.make(3, usual(attempts.problem.nodes, k), lambda _: None).left for k in range(1, 8)]
     assert asked == [left.nearly for left in tries if left is not None and left.nearly is not None] != []
 
 
 def test_a_second_attempt_comes_before_the_repair_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which may take as long as several attempts."""
     dfg = layered(40, 4)
-    first, second = (Attempts(Problem(dfg, MESH), MapOptions()).make(3, n, lambda _: None) for n in (0, 1))
+    attempts = Attempts(Problem(dfg, MESH), MapOptions())
+    first, second = (attempts.make(3, usual(40, k), lambda _: None) for k in (0, 1))
     assert first.left is not None
     mapping = map_kernel(dfg, MESH, MapOptions(interval=3))
     done: list[str] = []
 
-    def make(_: Attempts, interval: int, number: int, __: object) -> Tried:
-        done.append(f"{interval}: attempt {number}")
-        return first if number == 0 else replace(second, result=5, left=None)
+    def make(_: Attempts, interval: int, recipe: Recipe, __: object) -> Tried:
+        done.append(f"{interval}: attempt {recipe.number}")
+        return first if recipe == usual(40, 0) else replace(second, result=5, left=None)
 
     def repaired(*_: object) -> Mapping:
         done.append("repair")
@@ -128,7 +130,7 @@ def test_a_second_attempt_comes_before_the_repair_of_the_first(monkeypatch: pyte
     monkeypatch.setattr(Attempts, "make", make)
     monkeypatch.setattr("backend.attempt.repaired", repaired)
     assert map_kernel(dfg, MESH, MapOptions(interval=3)) == mapping
-    assert done == ["3: attempt 1000", "3: attempt 0", "3: attempt 1", "repair"]
+    assert done == [f"3: attempt {FIRST_HASTY}", "3: attempt 0", "3: attempt 1", "repair"]
 
 
 def test_an_interval_that_is_refuted_is_not_mended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,11 @@ import pytest
 from graphs import fir, layered
 
 from arch.describe import load_fabric
-from backend.attempt import LATE, PATIENT
 from backend.bound import minimum_interval
 from backend.clock import Clock
 from backend.flat import Problem
 from backend.mapping import MapOptions, Mapping
+from backend.recipe import FIRST_PATIENT, PATIENT, Recipe
 from backend.search import Search
 
 GRID = load_fabric("grid4x4")
@@ -58,15 +58,16 @@ def test_far_above_the_bound_one_interval_without_a_mapping_is_bad_luck() -> Non
 
 
 class Persevering(Scripted):
-    """A search in which attempts that place for long reach more: those of number `lucky`, at any interval."""
+    """A search in which attempts that place for long reach more: the `lucky`-th does, at any interval."""
 
     lucky: int
     left: int
     made: list[tuple[int, int]]
 
-    def _attempt(self, interval: int, number: int) -> Mapping | int:
-        self.made.append((interval, number - LATE))
-        if number - LATE == self.lucky:
+    def _attempt(self, interval: int, recipe: Recipe) -> Mapping | int:
+        k = recipe.number - FIRST_PATIENT
+        self.made.append((interval, k))
+        if k == self.lucky:
             return cast(Mapping, SimpleNamespace(interval=interval))
         return self.left
 
