@@ -8,6 +8,7 @@ conflicts, so results repeat.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from arch.fabric import Fabric
@@ -49,15 +50,26 @@ CHEAP = 6000
 within a few thousand conflicts or not for long. Graphs of up to this size are asked about with more slack."""
 
 OVERWRITTEN = ((1, "usual", 3000), (2, "usual", 3000), (1, "near", 7000))
-OVERWRITTEN_CHEAP = ((2, "plain", 2500), (1, "usual", 6000), (2, "usual", 6500), (4, "usual", 7000))
+OVERWRITTEN_CHEAP = (
+    (2, "plain", 2500),
+    (1, "usual", 2500),
+    (1, "swift", 3000),
+    (2, "near", 2600),
+    (2, "swift", 6000),
+    (4, "usual", 5000),
+)
 """These questions, the second of graphs up to CHEAP: cycles of slack, a `Way`, and conflicts. Which way meets
 a mapping soon is luck."""
 
-WIDEST_LAST, LAST = 2000, 20_000
-"""The last question of a search, with that slack: so many conflicts, of graphs of up to that size. Where none
-of the narrower schedules will do, one of these does, at times; the solver needs one to three seconds."""
+EARLY = (2, "swift, near", 1500)
+"""The first question, before any but hasty attempts. Of graphs that fill their tiles it mostly meets a
+mapping, in a tenth of the time that an attempt takes to fail."""
 
-WIDER = 2500
+WIDEST_LAST, LAST = 2000, 8000
+"""The last question of a search, with that slack: so many conflicts, of graphs of up to that size. Where none
+of the narrower schedules will do, one of these does, at times; the solver needs a second."""
+
+WIDER = 4500
 """Conflicts for WIDE and one interval."""
 
 WIDEST = 40_000
@@ -129,15 +141,21 @@ def _size(problem: Problem) -> int:
 
 
 def solved(
-    problem: Problem, interval: int, effort: float, seconds: float, most: int = MOST
+    problem: Problem, interval: int, effort: float, seconds: float, brief: int = 0
 ) -> Mapping | Refuted | None:
-    """A mapping of a small graph at an interval, or that there is none; None if that is not known soon."""
+    """A mapping of a small graph at an interval, or that there is none; None if that is not known soon.
+
+    With `brief` conflicts, if there are to be few: twice as many where mappings mostly are, at once.
+    """
     # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import Status, prove
 
-    conflicts = min(max(CONFLICTS // _size(problem), LEAST), most)
-    for slack in (*NARROW, WIDE + interval):
-        proof = prove(problem.dfg, problem.fabric, interval, slack, round(effort * conflicts), seconds)
+    conflicts = min(max(CONFLICTS // _size(problem), LEAST), MOST)
+    questions = [(slack, conflicts) for slack in (*NARROW, WIDE + interval)]
+    if brief:
+        questions = [(NARROW[-1], min(2 * brief, conflicts)), (WIDE + interval, min(brief, conflicts))]
+    for slack, budget in questions:
+        proof = prove(problem.dfg, problem.fabric, interval, slack, round(effort * budget), seconds)
         if proof.mapping:
             return proof.mapping
     return Refuted.WITHIN_HORIZON if proof.status is Status.INFEASIBLE else None
@@ -155,47 +173,64 @@ def timed(problem: Problem, interval: int, effort: float, seconds: float) -> Map
     return None
 
 
+def early(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | Refuted | int:
+    """The same, soon, where words leave tiles through one register alone; else the slack that is in vain."""
+    asking = _Asking(problem, interval, effort, seconds)
+    return asking.ask(*EARLY) or asking.refuted
+
+
 def decided(
-    problem: Problem, interval: int, effort: float, seconds: float, left: int
+    problem: Problem, interval: int, effort: float, seconds: float, left: int, refuted: int
 ) -> Mapping | Refuted | None:
-    """The same where words leave tiles through one register alone; `left`: conflicts that annealing left.
+    """The same, with patience. `left`: conflicts that annealing left; `refuted`: a slack that is in vain.
 
     Narrow schedules first. If there are none of the narrowest, mostly there are none at all, which is as
     quick to see. What is refuted is not asked again with less slack.
     """
-    from .exact import Proof, Status, Way, prove
-
     cheap, near = _size(problem) <= CHEAP, left <= FAR * problem.nodes
-
-    def ask(slack: int, way: str, conflicts: int) -> Proof:
-        conflicts = round(effort * (conflicts if near else FARTHER))
-        return prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds, Way(way))
-
-    wide = problem.nodes * problem.terrain.registers * (WIDE + interval) <= WIDEST
-    refuted = 0
+    asking = _Asking(problem, interval, effort, seconds, refuted)
     for slack, way, budget in OVERWRITTEN_CHEAP if cheap else OVERWRITTEN:
-        if slack <= refuted:
-            continue
-        proof = ask(slack, way, budget)
-        if proof.status is Status.INFEASIBLE:
-            first, refuted = not refuted, slack
-            if wide and first:
-                proof = ask(WIDE + interval, "usual", FARTHER)
-                if proof.status is Status.INFEASIBLE:
-                    return Refuted.WITHIN_HORIZON
-        if proof.mapping:
-            return proof.mapping
-    if cheap and wide:
-        return ask(WIDE + interval, "plain", WIDER).mapping or ask(WIDE + interval, "near", WIDER).mapping
+        if slack > asking.refuted and (found := asking.ask(slack, way, budget if near else FARTHER)):
+            return found
+    if cheap and asking.wide:
+        return asking.ask(WIDE + interval, "swift, near", WIDER if near else FARTHER)
     return None
+
+
+@dataclass(slots=True)
+class _Asking:
+    """Questions about a graph at an interval; `refuted` is the most slack for which there is no mapping."""
+
+    problem: Problem
+    interval: int
+    effort: float
+    seconds: float
+    refuted: int = 0
+
+    @property
+    def wide(self) -> bool:
+        """Whether schedules may be asked for that are much longer than the shortest."""
+        problem = self.problem
+        return problem.nodes * problem.terrain.registers * (WIDE + self.interval) <= WIDEST
+
+    def ask(self, slack: int, way: str, conflicts: int) -> Mapping | Refuted | None:
+        """One question; if it is the first with the answer that there is none, with WIDE slack, too."""
+        # Imported here: loading a solver takes time, and few kernels need one.
+        from .exact import Status, Way, prove
+
+        problem, budget = self.problem, round(self.effort * conflicts)
+        proof = prove(problem.dfg, problem.fabric, self.interval, slack, budget, self.seconds, Way(way))
+        if proof.status is not Status.INFEASIBLE:
+            return proof.mapping
+        if slack >= WIDE + self.interval:
+            return Refuted.WITHIN_HORIZON
+        first, self.refuted = not self.refuted, slack
+        return self.ask(WIDE + self.interval, "swift, near", FARTHER) if first and self.wide else None
 
 
 def last(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
     """The same with much slack, and patience, of the smallest graphs: the last hope of a search."""
-    from .exact import prove
-
     if _size(problem) > WIDEST_LAST:
         return None
-    return prove(
-        problem.dfg, problem.fabric, interval, WIDE + interval, round(effort * LAST), seconds
-    ).mapping
+    found = _Asking(problem, interval, effort, seconds).ask(WIDE + interval, "swift", LAST)
+    return found if isinstance(found, Mapping) else None

@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import accumulate, chain
 
 from arch.fabric import RESULT_FAR, Fabric, Kind
 
@@ -24,16 +25,14 @@ CLOSED = 2 * RESULT_FAR
 
 def ints(values: Iterable[int]) -> array[int]:
     """An array of C ints."""
-    return array("i", values)
+    return array("i", list(values))
 
 
 def rows(lists: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
     """Lists of different lengths as one array and where each starts (compressed rows)."""
-    starts, flat = array("i", [0]), array("i")
-    for one in lists:
-        flat.extend(one)
-        starts.append(len(flat))
-    return starts, flat
+    # From lists: an array takes those at once, and what iterators give one by one.
+    starts = array("i", list(accumulate(map(len, lists), initial=0)))
+    return starts, array("i", list(chain.from_iterable(lists)))
 
 
 class Terrain:
@@ -88,18 +87,17 @@ class Terrain:
     def _find_ways(self, allowed: Sequence[bool]) -> None:
         """Add the basins and springs of values that are allowed in some resources."""
         resources, size = self.fabric.resources, self.resources
-        sources = [tuple(s for s in r.sources if allowed[s]) if allowed[r.id] else () for r in resources]
-        sinks = [
-            tuple(s for s in some if allowed[s]) if allowed[r] else ()
-            for r, some in enumerate(self.fabric.sinks)
-        ]
+        sources = _among(allowed, [r.sources for r in resources])
+        sinks = _among(allowed, self.fabric.sinks)
         closed = [r for r in range(size) if not allowed[r]]
         first = len(self.gap) // size
         basins: dict[tuple[int, ...], int] = {}
         for r in resources:
+            if r.kind is not Kind.OPERAND:
+                self.basin.append(-1)
+                continue
             key = tuple(sorted(sources[r.id]))
-            ends = r.kind is Kind.OPERAND
-            self.basin.append(first + basins.setdefault(key, len(basins)) if ends else -1)
+            self.basin.append(first + basins.setdefault(key, len(basins)))
         at, flat = rows(sources)
         for some in basins:
             row = far_from(at, flat, self.delay, ints(some), RESULT_FAR)
@@ -110,9 +108,11 @@ class Terrain:
         springs: dict[tuple[int, ...], int] = {}
         results = {r for u in self.fabric.units for outputs in u.results.values() for r in outputs}
         for r in resources:
+            if r.id not in results:
+                self.spring.append(-1)
+                continue
             key = tuple(sorted(sinks[r.id]))
-            begins = r.id in results
-            self.spring.append(first + springs.setdefault(key, len(springs)) if begins else -1)
+            self.spring.append(first + springs.setdefault(key, len(springs)))
         at, flat = rows(sinks)
         for some in springs:
             self.far.extend(far_to(at, flat, self.delay, ints(some), RESULT_FAR))
@@ -156,6 +156,13 @@ class Terrain:
             table = [nearest(self._apart, self.units, u, some, NEAR) for u in range(self.units)]
             self._near[units] = rows(table)
         return self._near[units]
+
+
+def _among(allowed: Sequence[bool], ways: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+    """From each resource the ways to others, of those that are allowed alone."""
+    if all(allowed):
+        return ways
+    return [tuple(s for s in some if allowed[s]) if allowed[r] else () for r, some in enumerate(ways)]
 
 
 def _ways_out(fabric: Fabric) -> int:

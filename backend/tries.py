@@ -16,7 +16,7 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
-from .solved import BRIEF, MOST, QUESTIONS, Refuted, decided, overwritten, small, solved, tight, timed
+from .solved import BRIEF, QUESTIONS, Refuted, decided, early, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
@@ -61,7 +61,8 @@ LOST = 4
 @dataclass(slots=True)
 class Trials:
     """Attempts at an interval, the fewest conflicts left, whether more are of no use, nor of the solver, and
-    whether there is no mapping. `broken` is the first attempt while it waits for its repair."""
+    whether there is no mapping. `broken` is the first attempt while it waits for its repair; `narrow` the
+    slack for which the solver's first answer was that there is none, -1 before it."""
 
     made: int = 0
     fewest: int = 1 << 30
@@ -70,6 +71,7 @@ class Trials:
     weighed: bool = False
     closed: bool = False
     asked: bool = False
+    narrow: int = -1
     refuted: bool = False
     broken: Tried | None = None
 
@@ -112,7 +114,7 @@ class Tries:
         self.hungry = False
         short = interval <= SHORT
         attempts, first = self._attempts(interval)
-        if self._hastily(interval, trials):
+        if self._hastily(interval, trials) or self._early(interval, trials):
             return
         if not quick and trials.made >= first and self._solved(interval, brief=False):
             return
@@ -205,21 +207,37 @@ class Tries:
             return False
         if self.overwritten and (self.rising and self.asked >= RISING or self._distant(interval)):
             return False
+        if self.overwritten and self.glancing:  # which has had its first answer
+            return False
         whole = small(self.problem)
         if not whole and (brief or not tight(self.problem, self.bounds, interval)):
             return False
         self.asked += 1
-        effort, conflicts = self.options.effort, BRIEF * (self.asked + 1) if brief else MOST
+        effort, conflicts = self.options.effort, BRIEF * (self.asked + 1) * brief
         if self.overwritten:
-            found = decided(self.problem, interval, effort, self.clock.left(), trials.fewest)
+            left = self.clock.left()
+            found = decided(self.problem, interval, effort, left, trials.fewest, max(0, trials.narrow))
         elif whole:
             found = solved(self.problem, interval, effort, self.clock.left(), conflicts)
         else:
             found = timed(self.problem, interval, effort, self.clock.left())
         trials.asked = found is not None or not brief
-        trials.refuted = found is Refuted.WITHIN_HORIZON
-        if found is None:
+        return found is not None and self._answered(interval, found)
+
+    def _early(self, interval: int, trials: Trials) -> bool:
+        """Whether the solver's first answer settles it, where it is the one to ask; once for an interval."""
+        if not self.overwritten or trials.narrow >= 0 or trials.closed or self._distant(interval):
             return False
+        found = early(self.problem, interval, self.options.effort, self.clock.left())
+        trials.narrow = found if isinstance(found, int) else 0
+        trials.asked |= not isinstance(found, int)
+        return not isinstance(found, int) and self._answered(interval, found)
+
+    def _answered(self, interval: int, found: Mapping | Refuted) -> bool:
+        """Take the solver's answer."""
+        trials = self._trials(interval)
+        trials.refuted = found is Refuted.WITHIN_HORIZON
+        trials.closed |= trials.refuted
         self.best = found if isinstance(found, Mapping) else self.best
         self.report(f"II {interval}: {'mapped' if self.best is found else 'refuted'} by the solver")
         return True

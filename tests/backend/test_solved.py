@@ -6,12 +6,13 @@ import pytest
 from graphs import Builder, reduce_tree
 
 from arch.describe import load_fabric
+from backend.bound import minimum_interval
 from backend.check import check_mapping
 from backend.dfg import DFG, Const, Use
 from backend.flat import Problem
 from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, MapOptions, Mapping
-from backend.solved import LARGEST, Refuted, overwritten, small, solved
+from backend.solved import EARLY, LARGEST, Refuted, early, overwritten, small, solved
 
 TORUS = load_fabric("satmapit:2x2")
 
@@ -87,3 +88,46 @@ def test_large_graphs_are_not_asked_about(effort: str) -> None:
     problem = Problem(b.build(), TORUS)
     assert not small(problem)
     assert solved(problem, 50, EFFORTS[effort], 1e9) is None
+
+
+def test_where_results_are_overwritten_the_solver_answers_before_any_but_hasty_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A usual attempt takes ten times as long to fail as the solver to fill four tiles."""
+    lines: list[str] = []
+    monkeypatch.setattr("backend.tries.hasty", lambda *_: None)
+    map_kernel(largest(), TORUS, MapOptions(), lines.append)
+    assert lines[-1] == f"II {-(-len(largest().nodes) // 4)}: mapped by the solver"
+    assert not any("attempt 1:" in line for line in lines)
+
+
+def test_the_early_question_is_answered_the_same_each_time_or_says_which_slack_is_in_vain() -> None:
+    problem = Problem(largest(), TORUS)
+    interval = -(-problem.nodes // 4)
+    first, second = (early(problem, interval, 1.0, 1e9) for _ in range(2))
+    assert isinstance(first, Mapping)
+    check_mapping(first)
+    assert first == second
+    assert early(problem, interval, 0.0, 1e9) == 0  # no budget, no answer
+    b = Builder("wide")
+    b.counter(9)
+    reduce_tree(b, "add", [b.add("xor", Const(k), Const(1)) for k in range(4)])
+    crowded = Problem(b.build(), TORUS)
+    assert early(crowded, 1, 1.0, 1e9) in (Refuted.WITHIN_HORIZON, EARLY[0])
+
+
+def test_parts_of_an_array_are_not_asked_about_with_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four smaller arrays would cost four times what the whole one has; the early question they get."""
+    asked: list[int] = []
+
+    def decided(problem: Problem, *_: object) -> None:
+        asked.append(len(problem.fabric.tiles))
+
+    monkeypatch.setattr("backend.tries.decided", decided)
+    monkeypatch.setattr("backend.tries.early", lambda *_: 0)
+    b = Builder("full")
+    index, _ = b.counter(40)
+    reduce_tree(b, "add", [b.add("xor", index, Const(k)) for k in range(12)])
+    mapping = map_kernel(b.build(), load_fabric("adres:4x4"), MapOptions())
+    assert mapping.interval > minimum_interval(b.build(), mapping.fabric).mii
+    assert set(asked) == {16}
