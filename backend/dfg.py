@@ -11,7 +11,7 @@ Values are words of the fabric's width (`arch.ops`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from arch.ops import MEMORY_OPS, OPAQUE_OPS, OPS, STREAM_OPS
 from backend.record import made_quickly
@@ -165,12 +165,22 @@ class DFG:
     live_outs: tuple[str, ...]
     assertions: tuple[str, ...] = ()
 
+    def bare(self) -> DFG:
+        """The graph without what people alone read: places in the source, and names of variables."""
+        kept = [replace(node, where=None, variable=_name_kept(node)) for node in self.nodes]
+        return replace(self, nodes=tuple(kept))
+
     def uses(self) -> Iterator[tuple[int, int, Use]]:
         """Every (consumer, operand position, use)."""
         for node in self.nodes:
             for position, operand in enumerate(node.operands):
                 if isinstance(operand, Use):
                     yield node.id, position, operand
+
+
+def _name_kept(node: Node) -> str | None:
+    """The name that an opaque operation came with, which tells it from others."""
+    return node.variable if node.op in OPAQUE_OPS else None
 
 
 def check_dfg(dfg: DFG) -> None:

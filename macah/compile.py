@@ -187,7 +187,7 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
             return found
         lowered = replace(front.plain, without=front.plain.without | GROWING)
         smaller = _smaller(front, lowered, fabric) if problem.shortage in _CROWDED else None
-        if smaller is not None and smaller.dfg != front.dfg:
+        if smaller is not None and smaller.dfg.bare() != front.dfg.bare():
             with suppress(DoesNotFit):
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
