@@ -446,13 +446,17 @@ CLOSING = {  # of node 0 by what node 5 and the last iteration (node 3) say
 }
 
 
-@pytest.mark.parametrize("name", CLOSING)
-def test_a_send_that_closes_its_stream(name: str, tmp_path: Path) -> None:
+def closing(name: str) -> DFG:
     what, sent = CLOSING[name]
     odd = node("and", Use(0), Const(1)), node("and", Use(5), Use(2))
     ends = node("muladd", *what), node("send_close", Use(0), Use(7), stream=0)
     dfg = graph([*loop(Const(9)), *odd, *ends], streams=(OUT,))
     wanted = run_dfg(dfg)
     assert (wanted.closed, wanted.outputs) == ({0}, {0: sent})
+    return dfg
+
+
+@pytest.mark.parametrize("name", CLOSING)
+def test_a_send_that_closes_its_stream(name: str, tmp_path: Path) -> None:
     for interval in (1, 3):
-        agree(dfg, tmp_path, 1, interval, percent=(100, 30))
+        agree(closing(name), tmp_path, 1, interval, percent=(100, 30))
