@@ -29,41 +29,45 @@ def guarded(prefix: str) -> Iterator[str]:
     """A temporary directory that a process of its own removes if this one cannot (guardian.py)."""
     _sweep(prefix)
     directory = f"{tempfile.gettempdir()}/{prefix}{secrets.token_hex(8)}"
-    owner, guardian = _guardian(directory)
-    with owner:
+    with _guardian(directory) as (owner, guardian):
         try:
             Path(directory).mkdir(mode=0o700)
-        except BaseException:  # there may be one that is somebody else's
+        except OSError:  # there may be one that is somebody else's
             guardian.kill()
-            guardian.wait()
             raise
-        lock: tuple[int, ...] = ()
+        lock = _lock(Path(directory))
         try:
-            lock = _lock(Path(directory))
             with suppress(OSError):  # it may have been killed
                 socket.send_fds(owner, [b"lock"], lock)
             yield directory
         finally:
-            shutil.rmtree(directory, ignore_errors=True)
-            with suppress(OSError):
-                owner.shutdown(socket.SHUT_RDWR)
-            guardian.wait()
             for handle in lock:
                 os.close(handle)
+            shutil.rmtree(directory, ignore_errors=True)
 
 
-def _guardian(directory: str) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Our end of its socket, and the guardian of a directory that is made after it: so none is without."""
+@contextmanager
+def _guardian(directory: str) -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
+    """Our end of its socket, and the guardian of a directory that is made after it: so none is without.
+
+    A signal may come at any time: what is left of the directory then, the guardian removes before we go on.
+    """
     owner, other = socket.socketpair()
-    with other:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(__file__).with_name("guardian.py")), directory],
-            stdin=other.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    return owner, process
+    with owner:
+        with other:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(Path(__file__).with_name("guardian.py")), directory],
+                stdin=other.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        try:
+            yield owner, process
+        finally:
+            with suppress(OSError):
+                owner.shutdown(socket.SHUT_RDWR)
+            process.wait()
 
 
 def _lock(directory: Path) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -10,9 +11,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+import sim.workspace
 from sim.workspace import guarded
 
 # Says where its directory is and which process guards it, and waits.
@@ -103,3 +107,37 @@ def test_a_directory_is_guarded_as_soon_as_it_is_there(place: Path) -> None:
         while list(place.iterdir()) and time.monotonic() < end:
             time.sleep(0.01)
         assert not list(place.iterdir())
+
+
+def test_a_signal_at_any_step_leaves_no_directory(place: Path) -> None:
+    """The exception of a signal's handler, raised wherever it can be while one is made and removed."""
+    interrupted = {Path.mkdir.__code__}
+    for step in itertools.count(1):
+        left = step
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left
+            if frame.f_code not in interrupted and frame.f_code.co_filename != sim.workspace.__file__:
+                return None
+            if event in ("line", "return"):
+                left -= 1
+                if left == 0:
+                    raise KeyboardInterrupt
+            return trace
+
+        traced = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with guarded("macahc-") as directory:
+                Path(directory, "file").touch()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(traced)
+        end = time.monotonic() + 300
+        while list(place.iterdir()) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not list(place.iterdir())
+        if left > 0:
+            assert step > 20
+            return
