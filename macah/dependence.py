@@ -25,13 +25,18 @@ from math import gcd
 
 from macah.affine import bounds
 from macah.dependence_small import MOST_STEPS, Counted, TooLarge
-from macah.site import WORD, Affine, Loop, Site, Unknown
+from macah.site import WORD, Affine, Circle, Loop, Site, Symbol, Unknown
+
+Coefficients = dict[Unknown, int]
 
 FARTHEST = 64
 """A larger distance is as good as this one: no pipeline is so deep."""
 
 MOST_COUNTED = 400_000
 """So many steps of nests are counted through for all pairs together."""
+
+MOST_TURNED = 1 << 16
+"""Turns are counted in so many iterations: an element of a circle is met again sooner."""
 
 MOST_TRIALS = 2000
 """So many numbers are tried for one answer; what has been excluded by then is a lower bound."""
@@ -88,6 +93,10 @@ class Distances:
         return found and min(FARTHEST, found)
 
 
+def _circle(unknown: Unknown) -> Circle | None:
+    return unknown.circle if isinstance(unknown, Symbol) else None
+
+
 def _key(form: Affine) -> frozenset[tuple[Unknown, int]]:
     return frozenset(form.terms)
 
@@ -113,16 +122,39 @@ class _Equation:
         self.level = level
         self.place = {loop: place for site in (a, b) for place, loop in enumerate(site.loops)}
         before, after = dict(a.address.terms), dict(b.address.terms)
+        self.count_on({*b.loops} - {*a.loops}, before, after)
+        further = after.get(carrier, 0) if carrier else 0
         for unknown in {**before, **after}:
             mine, other = before.get(unknown, 0), after.get(unknown, 0)
             if unknown is carrier:
                 self.add(other - mine, 0, carrier.last - 1)
             elif self.shared(unknown):
                 self.add(other - mine, *bounds(unknown))
+            elif mine == other and (circle := _circle(unknown)) and circle.loop is carrier:
+                further += mine * circle.step
+                self.turns(mine, circle, 1)
             else:
                 self.independent(unknown, mine, other)
         if carrier is not None:
-            self.add(after.get(carrier, 0), 1, carrier.last, carrier.least)
+            self.add(further, 1, carrier.last, carrier.least)
+
+    def count_on(self, loops: set[Loop], before: Coefficients, after: Coefficients) -> None:
+        """What counts in a circle in one of the loops is said by the numbers of its iterations."""
+        for unknown, factor in list(after.items()):
+            circle = _circle(unknown)
+            if circle and circle.loop in loops and unknown not in before:
+                del after[unknown]
+                self.constant += factor * circle.start.constant
+                for inner, times in (*circle.start.terms, (circle.loop, circle.step)):
+                    after[inner] = after.get(inner, 0) + factor * times
+                self.turns(factor, circle, 0)
+
+    def turns(self, factor: int, circle: Circle, fewest: int) -> None:
+        """Takes off the whole turns that a circle makes in `fewest` iterations or more."""
+        ways = [circle.step * count for count in (fewest, min(circle.loop.last, MOST_TURNED))]
+        least = -(-(min(ways) - circle.period + 1) // circle.period)
+        most = (max(ways) + circle.period - 1) // circle.period
+        self.add(-factor * circle.period, least, most)
 
     def shared(self, unknown: Unknown) -> bool:
         if isinstance(unknown, Loop):

@@ -10,11 +10,15 @@ from math import gcd
 
 from arch.ops import COMPARISONS
 from macah.affine import extent, fits, is_signed, plus, small
-from macah.ir import Apply, Array, Const, Expr, Load, Read, Variable
-from macah.site import WORD, Affine, Loop, Symbol, Unknown
+from macah.ir import Apply, Array, Const, Expr, Load, Read, Stmt, Variable
+from macah.site import WORD, Affine, Circle, Loop, Symbol, Unknown
 from macah.walk import folded
 
 Steps = Mapping[Variable, int]
+Circles = Mapping[Variable, tuple[Circle, Stmt | None]]
+"""And the last statements that assign to them, if those stand there once."""
+
+_NO_CIRCLES: Circles = {}
 _EXTENSIONS = {"zext8": (8, False), "zext16": (16, False), "sext8": (8, True), "sext16": (16, True)}
 
 
@@ -27,6 +31,7 @@ class Forms:
         self.loops: list[Loop] = []
         self.depth: dict[Loop, int] = {}
         self.symbols: dict[object, Affine] = {}
+        self.gone_on: dict[int, tuple[Stmt, Variable, Affine]] = {}
 
     # --- Variables
 
@@ -43,15 +48,35 @@ class Forms:
         """Control comes from here or from where some variables were as in `other`."""
         self.forget([variable for variable, form in other.items() if self.read(variable) != form])
 
-    def enter(self, loop: Loop, steps: Steps, changed: Iterable[Variable]) -> None:
+    def enter(
+        self, loop: Loop, steps: Steps, changed: Iterable[Variable], circles: Circles = _NO_CIRCLES
+    ) -> None:
         """An iteration of a loop starts, which is the innermost one in `loops` now."""
         self.depth[loop] = len(self.loops)
         for variable in changed:
             if variable in steps:
                 count = Affine(0, ((loop, 1),))
                 self.known[variable] = self.sum(self.read(variable), count, steps[variable])
+            elif variable in circles:
+                self.known[variable] = self.circle(variable, *circles[variable])
             else:
                 self.forget((variable,))
+
+    def circle(self, variable: Variable, circle: Circle, last: Stmt | None) -> Affine:
+        """The start of an iteration for what counts in a circle; what it is after it went on, is noted."""
+        level, period = len(self.loops), circle.period
+        now = Affine(0, ((Symbol(level, 0, period - 1, circle), 1),))
+        around = Affine(0, ((Symbol(level, -(circle.step < 0), int(circle.step > 0)), 1),))
+        if last is not None:
+            then = self.sum(self.sum(now, Affine(circle.step)), around, -period)
+            self.gone_on[id(last)] = last, variable, then
+        return now
+
+    def go_on(self, stmt: Stmt) -> None:
+        """A statement has been walked."""
+        if id(stmt) in self.gone_on:
+            _, variable, form = self.gone_on.pop(id(stmt))
+            self.known[variable] = form
 
     def at_end(self, loop: Loop, steps: Steps) -> dict[Variable, Affine]:
         """What counters are after an iteration, from what they are at its start."""
@@ -176,7 +201,7 @@ class Forms:
             quotient = Affine(low // by)
         else:
             quotient = self.symbol(("/", by, _key(rest)), self.level((rest,)), low // by, high // by)
-        counts = any(isinstance(unknown, Loop) for unknown, _ in rest.terms)
+        counts = any(isinstance(unknown, Loop) or unknown.circle for unknown, _ in rest.terms)
         if not quotient.terms or counts:
             remainder = self.sum(rest, quotient, -by)
         else:

@@ -66,6 +66,17 @@ class Symbol:
     level: int
     low: int = -(WORD >> 1)
     high: int = (WORD >> 1) - 1
+    circle: Circle | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Circle:
+    """What counts from 0 to below `period`, and around: `start + step * #loop` modulo `period`."""
+
+    loop: Loop
+    start: Affine
+    step: int
+    period: int
 
 
 Unknown = Loop | Symbol

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from backend.dfg import Const, Place, Use
 from macah import ir
+from macah.circles import find_circles
 from macah.evolution import Forms
 from macah.fold import predicates
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Value
@@ -161,6 +162,7 @@ class SourceGraph:
         for stmt in body:
             self.where = stmt.where
             self.statement(stmt)
+            self.forms.go_on(stmt)
 
     def statement(self, stmt: Stmt) -> None:
         match stmt:
@@ -280,8 +282,9 @@ class SourceGraph:
         if outer is not None:
             outer.inner.append(loop)
         known, counters = self.forms.some(changed), find_counters(stmt, changed)
+        circles = find_circles(trips, stmt, [v for v in changed if v not in counters], self.forms)
         self.forms.loops.append(trips)
-        self.forms.enter(trips, counters, changed)
+        self.forms.enter(trips, counters, changed, circles)
         limit(trips, stmt, self.forms.at_end(trips, counters), self.forms)
         starts = {v: self.join(v, (before[v], 0)) for v in changed}
         self.values.update(starts)

@@ -27,16 +27,24 @@ def find_counters(loop: DoWhile, changed: Iterable[Variable]) -> dict[Variable, 
     for stmt in statements(loop.body):
         for variable in targets(stmt):
             writes[variable].append(stmt)
-    sure: dict[int, None] = {id(stmt): None for stmt in loop.body}
-    for place, stmt in enumerate(loop.body):
-        if isinstance(stmt, If) and _leaves_unless(stmt, loop, place):
-            sure |= {id(inner): None for inner in stmt.then}
+    sure = {id(stmt): None for stmt in sure_statements(loop)}
     found: dict[Variable, int] = {}
     for variable, stmts in writes.items():
         steps = [_step(variable, stmt) for stmt in stmts if id(stmt) in sure]
         known = [step for step in steps if step is not None]
         if len(known) == len(stmts):
             found[variable] = small(sum(known))
+    return found
+
+
+def sure_statements(loop: DoWhile) -> list[Stmt]:
+    """What each iteration does, if another iteration follows."""
+    found: list[Stmt] = []
+    for place, stmt in enumerate(loop.body):
+        if isinstance(stmt, If) and _leaves_unless(stmt, loop, place):
+            found += stmt.then
+        else:
+            found.append(stmt)
     return found
 
 

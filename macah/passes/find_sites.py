@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from macah import ir
+from macah.circles import find_circles
 from macah.evolution import Forms
 from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load, Stmt, Variable
 from macah.site import Affine, Loop, Site
@@ -78,6 +79,7 @@ class Finder:
         made, least = list[Stmt](), 0
         for stmt in body:
             inner, fewest = self.statement(stmt)
+            self.forms.go_on(stmt)
             made.append(inner)
             least = max(least, fewest)
         return tuple(made), least
@@ -145,8 +147,9 @@ class Finder:
                 self.forms.join(before)
             return replace(stmt, body=body), inside if sure else 0
         loop, counters = Loop(), find_counters(stmt, changed)
+        circles = find_circles(loop, stmt, [v for v in changed if v not in counters], self.forms)
         self.forms.loops.append(loop)
-        self.forms.enter(loop, counters, changed)
+        self.forms.enter(loop, counters, changed, circles)
         self.limited(loop, stmt, counters)
         outside, self.branches = self.branches, 0
         body, inside = self.body(stmt.body)
