@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -26,6 +27,9 @@ from macah.optional import enabled
 
 MOST_NODES = 2000
 """Graphs with more operations get no copies of arrays that are stored to."""
+
+LONG, FULL, SPARE = 4, 0.75, 4
+"""From that interval on, tables whose ports are fuller than that get so many times the ports they need."""
 
 
 def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, stored: bool = False) -> DFG:
@@ -52,6 +56,30 @@ def with_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, stored: bool = Fals
     least = bisect_left(shorter, True, key=lambda interval: copied(interval) is not None)
     made = copied(shorter[least]) if least < len(shorter) else None
     return dfg if made is None else made
+
+
+def with_spare_copies(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
+    """The graph with more copies of tables where a recurrence binds that has no time to wait for their ports.
+
+    Recurrences through a table leave no choice of when it is loaded, so its ports must not be nearly full.
+    """
+    if not enabled(kernel, "copies") or not fabric.memories or not _loaded(dfg, stored=False):
+        return dfg
+    with suppress(DoesNotFit):
+        bound = minimum_interval(dfg, fabric)
+        room = max(len(bank.ports) for bank in fabric.memories) * bound.mii
+        if bound.recurrence == bound.mii >= LONG and _fullest(dfg) > FULL * room:
+            made = _copied(dfg, room // SPARE, stored=False)
+            if minimum_interval(made, fabric).mii == bound.mii:
+                return made
+    return dfg
+
+
+def _fullest(dfg: DFG) -> int:
+    """The most loads of a table."""
+    stored = {node.memory for node in dfg.nodes if node.op == "store"}
+    loads = Counter(node.memory for node in dfg.nodes if node.op == "load" and node.memory not in stored)
+    return max(loads.values())
 
 
 def _loaded(dfg: DFG, stored: bool) -> bool:

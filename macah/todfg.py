@@ -18,7 +18,7 @@ from macah.capacity import GRID, Capacity, capacity_of
 from macah.chosen_terms import with_chosen_terms
 from macah.closing_sends import with_closing_sends
 from macah.compact import compacted, live_ins_of, positions
-from macah.copies import with_copies
+from macah.copies import with_copies, with_spare_copies
 from macah.fold import predicates
 from macah.forward import forwarded
 from macah.fuse import fuse
@@ -60,7 +60,8 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None, wanted: int | Non
         lambda: _forwarded(plain, capacity),
         lambda joined: finish(shorten(with_closing_sends(kernel, joined, capacity), capacity)),
     )
-    return with_chosen_terms(kernel, with_copies(kernel, dfg, fabric, stored=True), fabric)
+    dfg = with_chosen_terms(kernel, with_copies(kernel, dfg, fabric, stored=True), fabric)
+    return with_spare_copies(kernel, dfg, fabric)
 
 
 def _forwarded(kernel: ir.Kernel, capacity: Capacity) -> DFG:

@@ -1,6 +1,7 @@
 """Arrays in several memories: as many as the ports need and the fabric has."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +53,36 @@ def lookups(count: int, *tables: int, stores: bool = False) -> DFG:
     memories = tuple(Memory(f"t{m}", words, captured_in=True) for m, words in enumerate(tables))
     streams = (StreamPort("in", False, 4, WORD), StreamPort("out", True, 4, WORD))
     return DFG("lookups", tuple(nodes), (), streams, memories, (), ())
+
+
+def chains(lanes: int, tmp_path: Path, *disabled: str) -> DFG:
+    """Each lane loads from one table twice in each iteration, and once more with what it found."""
+    source = tmp_path / "p.macah"
+    source.write_text(
+        f"""static unsigned char t[256]; static unsigned in[64];
+        int f(int n) {{ unsigned s[{lanes}];
+          kernel {{
+            FOR (int k = 0; k < {lanes}; k++) s[k] = k;
+            for (int i = 0; i < n; i++)
+              FOR (int k = 0; k < {lanes}; k++) s[k] = t[t[s[k] & 255] ^ (in[i & 63] >> k)] + s[k];
+          }}
+          unsigned sum = 0; FOR (int k = 0; k < {lanes}; k++) sum += s[k]; return sum; }}"""
+    )
+    program = read_program(source)
+    kernel = replace(lower(program, program.kernels[0]), without=frozenset(disabled))
+    return build_dfg(optimize(kernel), load_fabric("grid8x8"))
+
+
+def test_a_table_on_recurrences_gets_ports_to_spare(tmp_path: Path) -> None:
+    """With 12 loads in 7 cycles of 2 ports, there would hardly be a choice of when they are."""
+    dfg, plain = chains(6, tmp_path), chains(6, tmp_path, "copies")
+    bounds = [minimum_interval(graph, load_fabric("grid8x8")) for graph in (dfg, plain)]
+    assert bounds[0].mii == bounds[0].recurrence == bounds[1].mii >= 6
+    assert [m.name for m in dfg.memories].count("t") == 4
+    loads = Counter(node.memory for node in dfg.nodes if node.op == "load")
+    assert max(loads.values()) == 3
+    few = chains(3, tmp_path)
+    assert [m.name for m in few.memories].count("t") == 1
 
 
 def test_four_lookups_in_one_cycle() -> None:
