@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from backend.cycles import Delay, tightest
 from backend.dfg import DFG
@@ -10,44 +10,78 @@ from macah import ir
 from macah.balance import latency
 from macah.capacity import Capacity
 from macah.dependence import Distances
-from macah.ir import Array, DoWhile
+from macah.hand_on import handed_on
+from macah.ir import DoWhile
 from macah.passes.forward_stores import forward_stores
 from macah.walk import arrays_written
 
 DEPTHS = (1, 2, 3, 4, 6, 8)
 MOST_NODES = 2000
 
+PATIENCE = 2
+"""So often values are handed on from deeper in vain where orders do not bind yet."""
+
 Build = Callable[[ir.Kernel], DFG]
+Deeper = Callable[[Mapping[str, int]], DFG | None]
 
 
 def forwarded(kernel: ir.Kernel, build: Build, capacity: Capacity) -> DFG:
-    """The graph of a kernel in its final form, or of one that does the same with loads that wait for less.
+    """The graph of a kernel in its final form, or of one that does the same with loads that wait for less."""
+    dfg = build(kernel)
+    if not kernel.body or not isinstance(kernel.body[-1], DoWhile) or len(dfg.nodes) > MOST_NODES:
+        return dfg
+    arrays = {array.name: array for array in sorted(arrays_written(kernel.body), key=lambda a: a.name)}
+    distances = Distances()
+
+    def deeper(depths: Mapping[str, int]) -> DFG | None:
+        made: ir.Kernel | None = kernel
+        for name, depth in depths.items():
+            made = forward_stores(made, arrays[name], depth, distances) if made else None
+        return build(made) if made else None
+
+    return _deepened(dfg, arrays, deeper, capacity)
+
+
+def forwarded_in_graph(dfg: DFG, finish: Callable[[DFG], DFG], capacity: Capacity) -> DFG:
+    """The same of a finished graph whose recurrences `finish` makes shorter."""
+    stored = sorted({node.memory for node in dfg.nodes if node.op == "store" and node.memory is not None})
+    numbers = {dfg.memories[memory].name: memory for memory in stored}
+
+    def deeper(depths: Mapping[str, int]) -> DFG | None:
+        made: DFG | None = dfg
+        for name, depth in depths.items():
+            made = handed_on(made, numbers[name], depth) if made else None
+        return finish(made) if made else None
+
+    return _deepened(finish(dfg), numbers, deeper, capacity)
+
+
+def _deepened(dfg: DFG, arrays: Iterable[str], deeper: Deeper, capacity: Capacity) -> DFG:
+    """A graph, or what `deeper` makes of it with values of some arrays handed on.
 
     The array that binds is handed on from deeper and deeper, until another binds, which may be at the same
     interval: then it is that one's turn. Those that bind alike, as banks do, have their first turns together.
     """
-    best = dfg = build(kernel)
-    if not kernel.body or not isinstance(kernel.body[-1], DoWhile) or len(best.nodes) > MOST_NODES:
-        return best
-    arrays = {array.name: array for array in sorted(arrays_written(kernel.body), key=lambda a: a.name)}
-    left = {name: list(DEPTHS) for name in arrays}
-    depths: dict[Array, int] = {}
-    distances = Distances()
+    best, left, depths = dfg, {name: list(DEPTHS) for name in arrays}, dict[str, int]()
     least, name = binding_memory(best, capacity)
-    while name is not None and left.get(name):
-        names = _alike(dfg, capacity, name, {other for other in arrays if arrays[other] not in depths})
-        deeper = _deeper(kernel, depths | {arrays[one]: left[one][0] for one in names}, distances)
-        if deeper is None and len(names) > 1:
+    idle = 0
+    while True:
+        if name is None and idle < PATIENCE:
+            name, idle = hindering_memory(dfg, capacity), idle + 1
+        if name is None or not left.get(name):
+            return best
+        names = _alike(dfg, capacity, name, left.keys() - depths.keys())
+        made = deeper(depths | {one: left[one][0] for one in names})
+        if made is None and len(names) > 1:
             names = [name]
-            deeper = _deeper(kernel, depths | {arrays[name]: left[name][0]}, distances)
-        if deeper is None:
-            break
-        depths |= {arrays[one]: left[one].pop(0) for one in names}
-        dfg = build(deeper)
+            made = deeper(depths | {name: left[name][0]})
+        if made is None:
+            return best
+        dfg = made
+        depths |= {one: left[one].pop(0) for one in names}
         interval, name = binding_memory(dfg, capacity)
         if interval < least:
-            least, best = interval, dfg
-    return best
+            least, best, idle = interval, dfg, 0
 
 
 def _alike(dfg: DFG, capacity: Capacity, name: str, fresh: Container[str]) -> list[str]:
@@ -65,29 +99,52 @@ def _alike(dfg: DFG, capacity: Capacity, name: str, fresh: Container[str]) -> li
     return names
 
 
-def _deeper(kernel: ir.Kernel, depths: Mapping[Array, int], distances: Distances) -> ir.Kernel | None:
-    """The kernel with values handed on from so many iterations; None if that is too much."""
-    made: ir.Kernel | None = kernel
-    for array, depth in depths.items():
-        made = forward_stores(made, array, depth, distances) if made else None
-    return made
-
-
 def binding_memory(dfg: DFG, capacity: Capacity, without: Container[str] = ()) -> tuple[int, str | None]:
     """The least interval, and the array whose orders bind it, if any do.
 
     Loads of the arrays `without` need not wait for stores.
     """
-    nodes, names = dfg.nodes, [memory.name for memory in dfg.memories]
-    waits: dict[tuple[int, int], str] = {}
-    arcs = [Delay(use.node, node, use.distance, latency(nodes[use.node].op)) for node, _, use in dfg.uses()]
+    arcs, waits = _uses(dfg), _waits(dfg)
     for order in dfg.orders:
-        memory = nodes[order.after].memory
-        if memory is not None and nodes[order.before].op == "store" and nodes[order.after].op == "load":
-            if names[memory] in without:
-                continue
-            waits[order.before, order.after] = names[memory]
-        arcs.append(Delay(order.before, order.after, order.distance, order.delay))
+        if waits.get((order.before, order.after)) not in without:
+            arcs.append(Delay(order.before, order.after, order.distance, order.delay))
     least, cycle = tightest(arcs, capacity.least_interval(dfg))
+    return least, _on(cycle, waits)
+
+
+def hindering_memory(dfg: DFG, capacity: Capacity) -> str | None:
+    """The array whose orders would bind as soon as nothing else does; None if resources allow no less.
+
+    Recurrences of values are made shorter all at once: they get no shorter as long as orders are in the way.
+    Only orders on cycles of one iteration's values are looked at.
+    """
+    least, _ = binding_memory(dfg, capacity)
+    if least <= capacity.least_interval(dfg):
+        return None
+    waits = _waits(dfg)
+    arcs = [use for use in _uses(dfg) if use.distance == 0]
+    for order in dfg.orders:
+        if (order.before, order.after) in waits:
+            arcs.append(Delay(order.before, order.after, order.distance, order.delay))
+    return _on(tightest(arcs, least - 1)[1], waits)
+
+
+def _uses(dfg: DFG) -> list[Delay]:
+    nodes = dfg.nodes
+    return [Delay(use.node, node, use.distance, latency(nodes[use.node].op)) for node, _, use in dfg.uses()]
+
+
+def _waits(dfg: DFG) -> dict[tuple[int, int], str]:
+    """The arrays of loads that wait for stores, by both."""
+    found: dict[tuple[int, int], str] = {}
+    for order in dfg.orders:
+        store, load = dfg.nodes[order.before], dfg.nodes[order.after]
+        if load.memory is not None and store.op == "store" and load.op == "load":
+            found[store.id, load.id] = dfg.memories[load.memory].name
+    return found
+
+
+def _on(cycle: Sequence[int], waits: Mapping[tuple[int, int], str]) -> str | None:
+    """The array of the first order on a cycle."""
     ways = zip(cycle, (*cycle[1:], *cycle[:1]), strict=True)
-    return least, next((waits[way] for way in ways if way in waits), None)
+    return next((waits[way] for way in ways if way in waits), None)

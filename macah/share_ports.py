@@ -14,14 +14,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
+from macah.capacity import Capacity
+from macah.closing_sends import with_closing_sends
+from macah.forward import forwarded_in_graph
 from macah.optional import enabled
 from macah.share_units import relieved_ports
+from macah.shorten import shorten
 
 MOST_NODES = 300
 """Larger graphs are left as they are."""
@@ -30,11 +35,12 @@ Finish = Callable[[DFG], DFG]
 
 
 def with_shared_ports(
-    kernel: ir.Kernel, dfg: DFG, fabric: Fabric, plain: Callable[[], DFG], finish: Finish
+    kernel: ir.Kernel, dfg: DFG, fabric: Fabric, capacity: Capacity, plain: Callable[[], DFG], finish: Finish
 ) -> DFG:
     """The graph with fewer operations on streams, and on arrays stored to, if its bound is lower then.
 
-    `plain` makes the graph before recurrences are shortened; `finish` does that, and what comes after it.
+    `plain` makes the graph before recurrences are shortened, without values handed on: these have other ways
+    to go then, and are compared with fewer stores. `finish` does what comes after recurrences are shortened.
     """
     ports = max((len(bank.ports) for bank in fabric.memories), default=1)
     crowded = most_moved(dfg, ports)
@@ -42,15 +48,20 @@ def with_shared_ports(
         return dfg
     if not (enabled(kernel, "share_units") and enabled(kernel, "shorten")):
         return dfg
-    try:
-        bound = minimum_interval(dfg, fabric).mii
-        made = relieved_ports(plain(), ports)
-        if most_moved(made, ports) >= crowded:
+
+    def shorter(made: DFG) -> DFG:
+        return shorten(with_closing_sends(kernel, made, capacity), capacity)
+
+    with suppress(DoesNotFit):
+        least = minimum_interval(dfg, fabric).mii
+        joined = relieved_ports(plain(), ports)
+        if most_moved(joined, ports) >= crowded or capacity.least_interval(joined) >= least:
             return dfg
-        made = finish(made)
-        return made if minimum_interval(made, fabric).mii < bound else dfg
-    except DoesNotFit:
-        return dfg
+        handing = enabled(kernel, "forward")
+        made = finish(forwarded_in_graph(joined, shorter, capacity) if handing else shorter(joined))
+        if minimum_interval(made, fabric).mii < least:
+            return made
+    return dfg
 
 
 def most_moved(dfg: DFG, ports: int) -> int:

@@ -117,6 +117,8 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
     """The same; `odd`: as `Room` says."""
     kernel = replace(best.kernel, room=None)
     fixed = dict(kernel.unroll)
+    # What runs nobody knows how often must not pay for copies of something else.
+    longest = best.interval if any(loop.trips is None for loop in _innermost(trials.loops)) else inf
     for loop in free:
         if loop.where is None or loop.where in fixed or loop.trips is None or loop.has_streams:
             continue
@@ -133,7 +135,7 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
             known.append((factor, tried))
             if len(tried.dfg.nodes) > MOST_NODES or tried.cycles > base.cycles:
                 break
-            if tried.cycles <= GAIN * best.cycles:
+            if tried.cycles <= GAIN * best.cycles and tried.interval <= longest:
                 best = tried
     return best
 

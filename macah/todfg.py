@@ -53,13 +53,7 @@ def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None, wanted: int | Non
 
     dfg = finish(_forwarded(kernel, capacity))
     plain = replace(kernel, without=kernel.without | {"shorten"})
-    dfg = with_shared_ports(
-        kernel,
-        dfg,
-        fabric,
-        lambda: _forwarded(plain, capacity),
-        lambda joined: finish(shorten(with_closing_sends(kernel, joined, capacity), capacity)),
-    )
+    dfg = with_shared_ports(kernel, dfg, fabric, capacity, lambda: graph_of(plain, capacity), finish)
     dfg = with_chosen_terms(kernel, with_copies(kernel, dfg, fabric, stored=True), fabric)
     return with_spare_copies(kernel, dfg, fabric)
 

@@ -147,3 +147,27 @@ def test_random_stages_do_the_same(seed: int, tmp_path: Path) -> None:
     dfg = graph(kernel)
     for given in (inputs(kernel, seed), inputs(kernel, seed + 100)):
         assert outcome_of_graph(kernel, dfg, given) == outcome(kernel, given), body
+
+
+def test_values_are_handed_on_from_stores_that_became_one(tmp_path: Path) -> None:
+    """The longest common subsequence: its table is written in three loops, of which the last binds."""
+    source = tmp_path / "lcs.macah"
+    source.write_text(
+        """int f(const char *a, const char *b) {
+          static char s[40], t[30]; static int d[41][31]; int result = 0;
+          for (int i = 0; i < 40; i++) s[i] = a[i]; for (int i = 0; i < 30; i++) t[i] = b[i];
+          kernel {
+            for (int i = 0; i <= 40; i++) d[i][0] = 0;
+            for (int j = 0; j <= 30; j++) d[0][j] = 0;
+            for (int i = 1; i <= 40; i++)
+              for (int j = 1; j <= 30; j++)
+                if (s[i - 1] == t[j - 1]) d[i][j] = d[i - 1][j - 1] + 1;
+                else d[i][j] = max(d[i - 1][j], d[i][j - 1]);
+            result = d[40][30];
+          }
+          return result; }"""
+    )
+    program = read_program(source)
+    dfg = graph(lower(program, program.kernels[0], {}))
+    assert minimum_interval(dfg, FABRIC).mii == 2
+    assert sum(node.op == "store" for node in dfg.nodes) == 1

@@ -63,6 +63,13 @@ def test_nothing_is_gained_or_told_of(body: str) -> None:
     assert chosen(body)[0] == []
 
 
+def test_copies_cost_a_loop_nothing_that_runs_nobody_knows_how_often() -> None:
+    clearing = "for (int i = 0; i < 256; i++) a[i] = 0;"
+    counting = "for (int i = 0; i < n; i++) { x <? in; a[x & 255]++; }"
+    choice = spread(lowered(f"{clearing} {counting}"), FABRIC)
+    assert choice is not None and choice.interval == 2
+
+
 def test_what_needs_ports_alone_gets_banks() -> None:
     body = "for (int i = 0; i < 1000; i += 4) out <! a[i] + a[i + 1] + a[i + 2] + a[i + 3];"
     assert chosen(body) == ([], True)
