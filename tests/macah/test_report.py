@@ -69,7 +69,8 @@ def test_what_binds_is_named(text: str, arch: str, word: str, phrases: list[str]
     program = read_program(source)
     site = program.kernels[0]
     kernel = lower(program, site)
-    mapping = map_kernel(build_dfg(optimize(kernel)), load_fabric(arch), MapOptions(seed=1))
+    fabric = load_fabric(arch)
+    mapping = map_kernel(build_dfg(optimize(kernel), fabric), fabric, MapOptions(seed=1))
     account = Account(site.where, kernel, mapping)
     assert facts(account)["binding"] == word
     shown = report_text([account])
