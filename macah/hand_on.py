@@ -45,7 +45,7 @@ class Meetings:
         self.least: dict[tuple[int, int], int] = {}
         own = {*accesses}
         for order in dfg.orders:
-            if order.before in own:
+            if order.before in own and order.after in own:
                 self._note(order.before, order.after, order.distance)
         for via in accesses:
             for before in accesses:
@@ -115,7 +115,7 @@ class _HandOn:
 
     def orders(self) -> tuple[Order, ...]:
         own = self.meetings.stores.union(self.loads)
-        others = [order for order in self.dfg.orders if order.before not in own]
+        others = [order for order in self.dfg.orders if not {order.before, order.after} <= own]
         return (*others, *self.meetings.orders())
 
     def _load(self, load: Node) -> Use:
