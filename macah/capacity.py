@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from arch.fabric import Fabric
 from backend.dfg import DFG
+from macah.balance import latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Capacity:
     `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
     many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `wanted`: the
     graph is of use only with an interval below, if anything is known of that. `sends_and_closes`: ports can
-    do both at once.
+    do both at once. `fabric`: whose latencies are known.
     """
 
     units: int = 64
@@ -27,6 +28,12 @@ class Capacity:
     memories: int = 0
     wanted: int | None = None
     sends_and_closes: bool = True
+    fabric: Fabric | None = field(default=None, compare=False)
+
+    def latencies(self, dfg: DFG) -> dict[str, int]:
+        """The cycles that the operations of a graph take, or a guess."""
+        cycles = self.fabric.latency if self.fabric else latency
+        return {op: cycles(op) for op in {node.op for node in dfg.nodes}}
 
     def least_interval(self, dfg: DFG) -> int:
         """What units, streams and memories allow."""
@@ -68,4 +75,5 @@ def capacity_of(fabric: Fabric | None) -> Capacity:
         multiplies and not slow,
         len(fabric.memories),
         sends_and_closes=set(fabric.units_for("send")) <= set(fabric.units_for("send_close")),
+        fabric=fabric,
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from backend.cycles import Delay, tightest
 from backend.dfg import DFG
 from macah import ir
-from macah.balance import latency
 from macah.capacity import Capacity
 from macah.dependence import Distances
 from macah.hand_on import handed_on
@@ -104,7 +103,7 @@ def binding_memory(dfg: DFG, capacity: Capacity, without: Container[str] = ()) -
 
     Loads of the arrays `without` need not wait for stores.
     """
-    arcs, waits = _uses(dfg), _waits(dfg)
+    arcs, waits = _uses(dfg, capacity), _waits(dfg)
     for order in dfg.orders:
         if waits.get((order.before, order.after)) not in without:
             arcs.append(Delay(order.before, order.after, order.distance, order.delay))
@@ -122,16 +121,16 @@ def hindering_memory(dfg: DFG, capacity: Capacity) -> str | None:
     if least <= capacity.least_interval(dfg):
         return None
     waits = _waits(dfg)
-    arcs = [use for use in _uses(dfg) if use.distance == 0]
+    arcs = [use for use in _uses(dfg, capacity) if use.distance == 0]
     for order in dfg.orders:
         if (order.before, order.after) in waits:
             arcs.append(Delay(order.before, order.after, order.distance, order.delay))
     return _on(tightest(arcs, least - 1)[1], waits)
 
 
-def _uses(dfg: DFG) -> list[Delay]:
-    nodes = dfg.nodes
-    return [Delay(use.node, node, use.distance, latency(nodes[use.node].op)) for node, _, use in dfg.uses()]
+def _uses(dfg: DFG, capacity: Capacity) -> list[Delay]:
+    cycles, nodes = capacity.latencies(dfg), dfg.nodes
+    return [Delay(use.node, node, use.distance, cycles[nodes[use.node].op]) for node, _, use in dfg.uses()]
 
 
 def _waits(dfg: DFG) -> dict[tuple[int, int], str]:
