@@ -10,6 +10,7 @@ from macah.diagnostic import MacahError
 from macah.lower_base import Frame, assigned_names
 from macah.lower_dead import dead_after
 from macah.lower_declarations import Declarations
+from macah.lower_entry import Entry
 from macah.lower_facts import Facts, Reconsider
 from macah.lower_jumps import jumps_into
 from macah.lower_scope import Scope
@@ -31,12 +32,12 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Ke
     errors = (*lowering.errors, *jumps_into(site))
     if errors:
         raise MacahError.of(errors)
-    captured, streams = lowering.storage.captures(dead_after(site))
+    captured, streams, known = lowering.storage.captures(Entry(site, types), dead_after(site))
     return ir.Kernel(
         site.name,
         captured,
         streams,
-        renewed(tuple(lowering.body), lowering.received),
+        renewed((*known, *lowering.body), lowering.received),
         site.where,
         site.ordered,
         lowering.storage.used_statics(),

@@ -11,8 +11,8 @@ from pycparser import c_ast
 from macah.program import KernelSite, walk
 from macah.syntax import Asm, KernelBlock
 
-_LOOPS = (c_ast.For, c_ast.While, c_ast.DoWhile)
-_JUMPS = (c_ast.Goto, c_ast.Label, Asm)
+LOOPS = (c_ast.For, c_ast.While, c_ast.DoWhile)
+JUMPS = (c_ast.Goto, c_ast.Label, Asm)
 
 
 def dead_after(site: KernelSite) -> frozenset[str]:
@@ -50,15 +50,15 @@ class _Facts:
             match node:
                 case c_ast.Decl():
                     self.declared[node.name] += 1
-                    if _is_automatic(node) and id(node) not in parameters:
+                    if is_automatic(node) and id(node) not in parameters:
                         self.automatic[node.name] += 1
                 case c_ast.ID():
                     self.mentioned[node.name] += 1
                 case KernelBlock() if in_loop:
                     self.looping.add(id(node))
-                case _ if isinstance(node, _JUMPS):
+                case _ if isinstance(node, JUMPS):
                     self.jumps += 1
-            in_loop = in_loop or isinstance(node, _LOOPS)
+            in_loop = in_loop or isinstance(node, LOOPS)
             pending += [(inner, in_loop) for inner in node]
 
 
@@ -68,7 +68,8 @@ def _facts(function: Any) -> _Facts:
     return _Facts(function)
 
 
-def _is_automatic(node: Any) -> bool:
+def is_automatic(node: Any) -> bool:
+    """True for the declaration of a local variable that is no pointer and has no attributes."""
     if not isinstance(node, c_ast.Decl) or isinstance(node.type, c_ast.PtrDecl):
         return False
     return not node.storage and not getattr(node, "attributes", None)

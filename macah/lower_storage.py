@@ -12,6 +12,7 @@ from arch.ops import word
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructType, size_of
 from macah.diagnostic import MacahError, Place
+from macah.lower_entry import Entry
 from macah.lower_facts import Facts, Reconsider, key_of
 from macah.lower_host_names import flattened, named_beginning, source_of, unit_source, written_as
 from macah.lower_image import table_units, table_values
@@ -161,21 +162,29 @@ class Storage:
         return self._capture(owner, what, source, unit, where)
 
     def captures(
-        self, dead: frozenset[str] = frozenset()
-    ) -> tuple[tuple[ir.Capture, ...], tuple[ir.StreamCapture, ...]]:
-        """What the kernel captures, in the order of first use; variables in `dead` are not copied out."""
-        data, streams = [], []
+        self, entry: Entry, dead: frozenset[str]
+    ) -> tuple[tuple[ir.Capture, ...], tuple[ir.StreamCapture, ...], tuple[ir.Assign, ...]]:
+        """What the kernel captures, in the order of first use; variables in `dead` are not copied out.
+
+        Those that `entry` knows are not copied in: the kernel is to begin with assignments to them.
+        """
+        data, streams, known = [], [], []
         for c in self._captured:
             if isinstance(c.what, ir.Stream):
                 assert isinstance(c.type, StreamType), c
                 streams.append(ir.StreamCapture(c.what, c.source, c.type.element))
             else:
                 # What a pointer leads to is not named as the pointer is.
-                out = c.what in self.written and not (c.owner.source == c.owner.name and c.owner.name in dead)
+                is_named = c.owner.source == c.owner.name
+                out = c.what in self.written and not (is_named and c.owner.name in dead)
+                value = entry.value(c.owner) if is_named and not c.is_pointer else None
+                if value is not None and isinstance(c.what, ir.Variable):
+                    known.append(ir.Assign(c.what, value, c.owner.where))
                 name = getattr(c.type, "name", "")
                 extent = self._extent(c)
-                data.append(ir.Capture(c.what, c.source, name, True, out, base=c.base, extent=extent))
-        return tuple(data), tuple(streams)
+                into = value is None
+                data.append(ir.Capture(c.what, c.source, name, into, out, base=c.base, extent=extent))
+        return tuple(c for c in data if c.into or c.out), tuple(streams), tuple(known)
 
     def _extent(self, capture: _Capture) -> ir.Extent | None:
         """Where the host has what is captured; None for what is no part of a variable."""

@@ -22,7 +22,7 @@ COUNT = """int f(int n) { int s = 0;
   kernel { for (int i = 0; i < n; i++) s += i; }
   return s; }
 """
-RECURRENCE = """int f(int n) { unsigned s = 1;
+RECURRENCE = """int f(int n, unsigned s) {
   kernel {
     for (int i = 0; i < n; i++)
       s = (s * 5 + 3) * 7;
