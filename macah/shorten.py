@@ -23,6 +23,7 @@ from macah.graph import Value
 from macah.shorten_ahead import look_ahead
 from macah.shorten_convert import from_dfg, order_arcs, to_dfg
 from macah.shorten_hold import hold
+from macah.shorten_modulo import count_turns
 from macah.shorten_rules import RULES_FOR, Pair, Rule
 from macah.shorten_time import Times
 from macah.shorten_wrap import unmasked
@@ -194,6 +195,7 @@ class _Search:
         self.times = Times(self.choices, order_arcs(dfg, self.drafts))
         self.choices.delay_all()
         hold(dfg, self.choices, self.drafts)
+        count_turns(dfg, self.choices, self.drafts)
         self.roots = [self.drafts[node] for node in members]
         self.repeated = [self.drafts[node] for node in _after_cycles(dfg)]
         self.more = min(MOST_NEW, DRAFTS // len(dfg.nodes)) + MOST_NEW_EACH * len(self.roots)

@@ -19,7 +19,7 @@ from backend.cycles import Delay, components
 from backend.dfg import DFG, Const, Use
 from macah.balance import ASSOCIATIVE
 from macah.graph import ONE, ZERO, Draft, Value
-from macah.shorten_graph import Choices, Start
+from macah.shorten_graph import Choices, Past, Start
 from macah.shorten_inverse import neutral
 
 MOST_AHEAD = 6
@@ -58,7 +58,7 @@ class Round:
 def look_ahead(dfg: DFG, choices: Choices, drafts: Sequence[int]) -> bool:
     """Give what recurrences carry further ways to be made; False if there are none."""
     found = False
-    for around in _rounds(dfg, drafts):
+    for around in rounds(dfg, drafts):
         for chain in around.chains:
             values = list(_Ahead(choices, around, chain).ways())
             for value in values:
@@ -68,7 +68,7 @@ def look_ahead(dfg: DFG, choices: Choices, drafts: Sequence[int]) -> bool:
     return found
 
 
-def _rounds(dfg: DFG, drafts: Sequence[int]) -> Iterator[Round]:
+def rounds(dfg: DFG, drafts: Sequence[int]) -> Iterator[Round]:
     """The recurrences of pure operations that carry one value, from one iteration to the next."""
     for arcs in components([Delay(use.node, node, use.distance, 1) for node, _, use in dfg.uses()]):
         nodes = {arc.target for arc in arcs}
@@ -81,6 +81,11 @@ def _rounds(dfg: DFG, drafts: Sequence[int]) -> Iterator[Round]:
         chains = tuple(sorted((ops | {"add"} if "sub" in ops else ops) & ASSOCIATIVE))
         if use.distance == 1 and not use.output:
             yield Round(frozenset(drafts[n] for n in nodes), drafts[use.node], use.initial, chains)
+
+
+def is_state(choices: Choices, around: Round, past: Past) -> bool:
+    """Whether this is what a recurrence carried from the iteration before."""
+    return past.initials == (around.start,) and past.node == choices.find(around.carried)
 
 
 def _lifted(value: Value | Pieces) -> Pieces:
@@ -146,7 +151,7 @@ class _Ahead:
         past = self.choices.meant(value)
         if past is None or past.output:
             return value
-        if past.initials == (self.around.start,) and past.node == self.choices.find(self.around.carried):
+        if is_state(self.choices, self.around, past):
             return state
         if isinstance(value, Use) and value.node in self.around.inside:
             return self.of_draft(value.node, state)

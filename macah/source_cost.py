@@ -7,6 +7,7 @@
     m = a < m ? a : m          one cycle: a minimum
     x + a == b                 one cycle: x == b - a
     x = (short)(x + a)         one cycle: x may be wider, or its range may show that it fits
+    x = (x + a) % 12           one cycle: what several iterations add can be added at once
 
 So operations form chains by what they may be exchanged with, conversions cost nothing, and neither does logic
 on predicates. What can be computed an iteration ahead is not on a recurrence in the first place.
@@ -20,6 +21,7 @@ from arch.fabric import Fabric
 from arch.ops import COMPARISONS, OPS
 from backend.dfg import Const, Use
 from macah.graph import Before, Draft, Value
+from macah.ir import Array, Stream
 from macah.source_graph import SourceGraph
 
 DATA = "data"
@@ -43,6 +45,7 @@ _DISTRIBUTES |= {
     "muladd": (SUM,),
     "and": ("or", "xor"),
     "or": ("and",),
+    **dict.fromkeys(_REMAINDERS := ("urem", "srem"), (SUM,)),
 }
 """`f(a) + f(b)` is `f(a + b)`: a chain goes on behind these."""
 
@@ -68,12 +71,18 @@ _BY_CONSTANT = 2
 _MOST_LINKS = 16
 
 
+def _is_small(what: Stream | Array) -> bool:
+    """Whether elements are less than words."""
+    return what.element.bits < 32 if isinstance(what, Array) else all(word.size < 4 for word in what.words)
+
+
 class Costs:
     """What operations cost, and how they may be rewritten."""
 
     def __init__(self, source: SourceGraph, fabric: Fabric) -> None:
         self.graph = graph = source.graph
         self.fabric = fabric
+        self.small = {effect.node for effect in source.effects if _is_small(effect.what)}
         self.used_in_ring = {
             value.node
             for draft in graph.drafts
@@ -104,12 +113,14 @@ class Costs:
         """
         if draft.op in ("mul", "muladd") and any(isinstance(value, Before) for value in draft.operands):
             return False
+        if draft.op in _REMAINDERS and not self._turns(draft):
+            return False
         nothing = group in (SUM, *_BITS) and self._is_nothing(node, draft)
         return nothing or group in _DISTRIBUTES.get(draft.op, ())
 
     def behind(self, draft: Draft, group: str) -> int:
         """The cycles that such an operation takes, if the chain is one of results."""
-        if draft.op in _EXTENSIONS or draft.op == "not" or self.is_shift(draft):
+        if draft.op in (*_EXTENSIONS, *_REMAINDERS, "not") or self.is_shift(draft):
             return 0
         return self.latency(draft) - self.joins(draft, group)
 
@@ -222,6 +233,20 @@ class Costs:
             draft.op == "mul"
             and not any(v.value <= 2 if isinstance(v, Const) else self._is_narrow(v) for v in draft.operands)
             for draft in self._made_of(value, _SUMS)
+        )
+
+    def _turns(self, draft: Draft) -> bool:
+        """True for a remainder by a constant of a sum of what is small, and of what is carried."""
+        made = list(self._made_of(draft.operands[0], _SUMS))
+        values = [value for inner in made if inner.op in _SUMS for value in inner.operands]
+        return isinstance(draft.operands[1], Const) and all(
+            value.node in self.small
+            or (leaf := self.graph.drafts[value.node]).op in COMPARISONS | _EXTENSIONS | _SUMS
+            or leaf.op in _REMAINDERS
+            or leaf.op == "and"
+            and any(isinstance(operand, Const) for operand in leaf.operands)
+            for value in values
+            if isinstance(value, Use)
         )
 
     def _made_of(self, value: Value, through: frozenset[str]) -> Iterator[Draft]:
