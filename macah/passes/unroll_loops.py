@@ -18,7 +18,7 @@ iteration runs, and none if all iterations run all copies. Factor 0 unrolls comp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -56,8 +56,12 @@ class LoopTrips:
 
     where: Place | None
     trips: int | None
+    counts: (
+        bool  # a variable, up or down, so that how often it runs may be known where loops around are copied
+    )
     has_streams: bool
     sends_once: bool  # each time, at most, and then it is over
+    one_port: bool  # it only receives from one stream, or only sends to one, and waits for nothing else
     size: int  # operations, without those of addresses
     loops: tuple[LoopTrips, ...]
 
@@ -175,11 +179,22 @@ class _Survey(_LoopUnroller):
         self.loops = []
         inside()
         within = list(statements((stmt,)))
-        streams = sum(isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in within)
-        once = streams == _last_sends(stmt)
+        streams = [s for s in within if isinstance(s, ir.Receive | ir.Send | ir.Close | ir.Ended)]
+        once = len(streams) == _last_sends(stmt)
         trips = None if counter is None else counter.trips
+        size = sum(map(_operations, within))
+        inner = tuple(self.loops)
         around.append(
-            LoopTrips(stmt.where, trips, streams > 0, once, sum(map(_operations, within)), tuple(self.loops))
+            LoopTrips(
+                stmt.where,
+                trips,
+                counter is not None,
+                bool(streams),
+                once,
+                _is_one_port(streams),
+                size,
+                inner,
+            )
         )
         self.loops = around
 
@@ -207,6 +222,14 @@ def _operations(stmt: Stmt) -> int:
             return count(stmt.condition)
         case _:
             return 1
+
+
+def _is_one_port(streams: Sequence[Stmt]) -> bool:
+    """Whether these are blocking receives from one stream, or sends to one."""
+    blocking = all(isinstance(s, ir.Receive | ir.Send) and s.worked is None for s in streams)
+    return (
+        blocking and len({(type(s), s.stream) for s in streams if isinstance(s, ir.Receive | ir.Send)}) == 1
+    )
 
 
 def _last_sends(stmt: Loop) -> int:
