@@ -34,6 +34,23 @@ def merge_product(pair: Pair) -> Iterator[Value]:
                 yield pair.make("muladd", pair.make("select", pair.args[0], *arm), late, y)
 
 
+_ZERO_IF_ONE_IS = frozenset({"mul", "umulh", "smulh", "and", "umin"})
+
+
+def choose_factor(pair: Pair) -> Iterator[Value]:
+    """select(c, 0, late * k) -> late * select(c, 0, k)
+
+    What a row begins with is a product of what the last one left and 0.
+    """
+    op = pair.inner.op
+    if pair.op != "select" or pair.at == 0 or op not in _ZERO_IF_ONE_IS or pair.args[3 - pair.at] != ZERO:
+        return
+    for early, late in (pair.inside, pair.inside[::-1]):
+        if not pair.late(1 + latency(op), early):
+            chosen = (early, ZERO) if pair.at == 1 else (ZERO, early)
+            yield pair.make(op, late, pair.make("select", pair.args[0], *chosen))
+
+
 def multiply_and_add(pair: Pair) -> Iterator[Value]:
     """a * b + c <-> muladd(a, b, c);  c - a * b -> muladd(-a, b, c);  muladd(a, b, c) - d, as c - d
 

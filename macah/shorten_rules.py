@@ -20,7 +20,7 @@ from macah.graph import ONE, WIDTH, ZERO, Draft, Value
 from macah.shorten_compare import ORDERS, compare_earlier, compare_extremes, relate
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import neutral
-from macah.shorten_products import merge_product, multiply_and_add
+from macah.shorten_products import choose_factor, merge_product, multiply_and_add
 from macah.shorten_time import Times
 
 ASSOCIATIVE = frozenset({"add", "mul", "and", "or", "xor", "smin", "smax", "umin", "umax"})
@@ -333,6 +333,7 @@ _OUTER: tuple[tuple[Rule, frozenset[str]], ...] = (
     (distribute, _BITWISE | _SHIFTS | NARROWING.keys() | {"not", "mul"}),
     (merge_arms, frozenset({"select"})),
     (merge_product, frozenset({"select"})),
+    (choose_factor, frozenset({"select"})),
     (factor, frozenset(op for op, _ in _FACTORS)),
     (choose_bits, frozenset({"or", "xor", "add"})),
     (multiply_and_add, frozenset({"muladd", "add", "sub"})),

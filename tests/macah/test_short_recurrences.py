@@ -38,6 +38,12 @@ def interval(body: str, tmp_path: Path) -> int:
             " last = y; length++; } x = length;",
             2,
         ),
+        # a row starts with a product of 0: the factor is chosen, and early
+        (
+            "for (int b = 0; b < n; b++) { int p = 0, q = 0; for (int i = 0; i < 64; i++) { int y; y <? in;"
+            " int r = y + ((int)t * p >> 14) - q; q = p; p = r; } x += p ^ q; }",
+            4,
+        ),
         # what starts anew where a word is not 0: two iterations at a time
         ("int m = 0; for (int i = 0; i < n; i++) { int y; y <? in; m = y & 6 ? y : m + y; out <! m; }", 1),
         (

@@ -47,6 +47,7 @@ RELATED = {
     ],
     "merge_arms": [("select", "add"), ("select", "sub"), ("select", "xor"), ("select", "shl")],
     "merge_product": [("select", "muladd")],
+    "choose_factor": [("select", "mul"), ("select", "and"), ("select", "umulh"), ("select", "umin")],
     "factor": [("xor", "and"), ("add", "mul"), ("sub", "mul")],
     "choose_bits": [("or", "and"), ("xor", "and")],
     "multiply_and_add": [
