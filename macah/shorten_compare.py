@@ -81,3 +81,33 @@ def _relation(pair: Pair, where: int, sign: str, a: Value, b: Value) -> Value:
         return pair.make("eq" if where == 0b010 else "ne", a, b)
     name = sign + ("le" if where & 2 else "lt")
     return pair.make(name, a, b) if where & 1 else pair.make(name, b, a)
+
+
+def choose_best(pair: Pair) -> Iterator[Value]:
+    """select(x < min(b, y), p, select(y < b, q, a)) -> select(min(x, y) < b, select(x < y, p, q), a)
+
+    Which of several values is the least is found before it is compared with the least one so far.
+    """
+    if pair.op != "select" or pair.at != 2 or pair.inner.op != "select":
+        return
+    (outer, p, _), (inner, q, a) = pair.args, pair.inside
+    for order, operands in pair.views(outer):
+        sign = ORDERS.get(order)
+        if sign is None:
+            continue
+        for at in (0, 1):
+            x, least = operands[at], operands[1 - at]
+            extreme = sign + ("min" if at == 0 else "max")
+            for b, y in _either_way(pair.made_by(extreme, least)):
+                if pair.late(3, x, y) or (y, b)[:: 1 - 2 * at] not in pair.made_by(order, inner):
+                    continue
+                best = pair.make(extreme, x, y)
+                nearer = pair.make(order, *(x, y)[:: 1 - 2 * at])
+                test = pair.make(order, *(best, b)[:: 1 - 2 * at])
+                yield pair.make("select", test, pair.make("select", nearer, p, q), a)
+
+
+def _either_way(pairs: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
+    for pair in pairs:
+        yield pair
+        yield pair[::-1]

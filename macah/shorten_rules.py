@@ -17,7 +17,7 @@ from backend.dfg import Const, Place
 from macah.balance import latency
 from macah.fold import NARROWING
 from macah.graph import ONE, WIDTH, ZERO, Draft, Value
-from macah.shorten_compare import ORDERS, compare_earlier, compare_extremes, relate
+from macah.shorten_compare import ORDERS, choose_best, compare_earlier, compare_extremes, relate
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import neutral
 from macah.shorten_products import choose_factor, merge_product, multiply_and_add
@@ -334,6 +334,7 @@ _OUTER: tuple[tuple[Rule, frozenset[str]], ...] = (
     (merge_arms, frozenset({"select"})),
     (merge_product, frozenset({"select"})),
     (choose_factor, frozenset({"select"})),
+    (choose_best, frozenset({"select"})),
     (factor, frozenset(op for op, _ in _FACTORS)),
     (choose_bits, frozenset({"or", "xor", "add"})),
     (multiply_and_add, frozenset({"muladd", "add", "sub"})),

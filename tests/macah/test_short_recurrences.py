@@ -38,6 +38,13 @@ def interval(body: str, tmp_path: Path) -> int:
             " last = y; length++; } x = length;",
             2,
         ),
+        # which of several is the least is known before it is compared with the least so far
+        (
+            "int best = 0x7fffffff, at = 0; for (int i = 0; i < n; i++) { int y; y <? in;"
+            " FOR (int k = 0; k < 8; k++) { int d = (y ^ k * 77) * k;"
+            " if (d < best) { best = d; at = 8 * i + k; } } } x = at;",
+            2,
+        ),
         # a row starts with a product of 0: the factor is chosen, and early
         (
             "for (int b = 0; b < n; b++) { int p = 0, q = 0; for (int i = 0; i < 64; i++) { int y; y <? in;"

@@ -8,7 +8,7 @@ import pytest
 from arch.ops import COMPARISONS, OPS, evaluate
 from backend.dfg import Const, LiveIn, Use
 from macah.graph import WIDTH, Draft
-from macah.shorten_compare import relate
+from macah.shorten_compare import choose_best, relate
 from macah.shorten_graph import Choices
 from macah.shorten_inverse import operands_for
 from macah.shorten_rules import RULES, RULES_FOR, Pair
@@ -48,6 +48,7 @@ RELATED = {
     "merge_arms": [("select", "add"), ("select", "sub"), ("select", "xor"), ("select", "shl")],
     "merge_product": [("select", "muladd")],
     "choose_factor": [("select", "mul"), ("select", "and"), ("select", "umulh"), ("select", "umin")],
+    "choose_best": [("select", "select")],
     "factor": [("xor", "and"), ("add", "mul"), ("sub", "mul")],
     "choose_bits": [("or", "and"), ("xor", "and")],
     "multiply_and_add": [
@@ -145,7 +146,9 @@ def compare(seed, op, inner, rules):
     return count
 
 
-@pytest.mark.parametrize("rule", [r for r in RULES if r is not relate], ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize(
+    "rule", [r for r in RULES if r not in (relate, choose_best)], ids=lambda rule: rule.__name__
+)
 def test_rewritings_are_equal(rule):
     for op, inner in RELATED[rule.__name__]:
         assert sum(compare(seed, op, inner, [rule]) for seed in range(300)), (op, inner)
@@ -168,6 +171,24 @@ def test_any_two_comparisons_of_the_same_values_are_one():
                 both = [value(choices, term, words) for term in (first, second)]
                 assert value(choices, new, words) == evaluate(op, WIDTH, *both), (op, one, two, turned)
     assert found == 3 * 2 * (36 - 8)  # all but those of different signs
+
+
+@pytest.mark.parametrize("order", ["slt", "sle", "ult", "ule"])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_best_of_several_is_found_before_the_one_so_far(order: str, largest: bool) -> None:
+    """Which is chosen if some are equal, too."""
+    choices = Choices()
+    a, b, x, y, p, q = (LiveIn(k) for k in range(6))
+    turn = -1 if largest else 1
+    extreme = choices.apply(order[0] + ("max" if largest else "min"), b, y)
+    inner = choices.apply("select", choices.apply(order, *(y, b)[::turn]), q, a)
+    made = choices.apply("select", choices.apply(order, *(x, extreme)[::turn]), p, inner)
+    draft, below = (choices.graph.drafts[use.node] for use in (made, inner))
+    pair = Pair(choices, draft, draft.operands, 2, below, below.operands, Times(choices, {}), ALWAYS_LATE)
+    (new,) = choose_best(pair)
+    for words in product(NUMBERS[::3], repeat=3):
+        given = (7, *words, 8, 9)
+        assert value(choices, new, given) == value(choices, made, given), words
 
 
 def test_no_rule_is_left_out():
