@@ -33,7 +33,7 @@ PATIENT = ((0, 10, 1), (1, 10, 1), (0, 30, 1))
 """The same for arrays whose tiles have one output register: conflicts there hardly ever end by other ways,
 but ten times the placing leaves half of them."""
 
-HASTE, LARGE = ((1, 0.3, 0.06), (0, 0.3, 0.06)), (1, 0.3, 1)
+HASTE, LARGE = ((1, 0.3, 0.06), (0, 0.3, 0.06)), (1, 0.3, 1.0)
 """The same of attempts that end soon (hasty.py): a fraction of the placing, and few iterations of routing
 without progress. Of graphs of more nodes than MANY placing takes most of the time, but where edges reach far,
 and there negotiation gets as far after a third of the placing as after all of it."""

@@ -178,12 +178,14 @@ class Storage:
                 is_named = c.owner.source == c.owner.name
                 out = c.what in self.written and not (is_named and c.owner.name in dead)
                 value = entry.value(c.owner) if is_named and not c.is_pointer else None
-                if value is not None and isinstance(c.what, ir.Variable):
+                if value is not None:
+                    assert isinstance(c.what, ir.Variable), c
                     known.append(ir.Assign(c.what, value, c.owner.where))
                 name = getattr(c.type, "name", "")
                 extent = self._extent(c)
-                into = value is None
-                data.append(ir.Capture(c.what, c.source, name, into, out, base=c.base, extent=extent))
+                data.append(
+                    ir.Capture(c.what, c.source, name, value is None, out, base=c.base, extent=extent)
+                )
         return tuple(c for c in data if c.into or c.out), tuple(streams), tuple(known)
 
     def _extent(self, capture: _Capture) -> ir.Extent | None:

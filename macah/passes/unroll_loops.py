@@ -56,9 +56,7 @@ class LoopTrips:
 
     where: Place | None
     trips: int | None
-    counts: (
-        bool  # a variable, up or down, so that how often it runs may be known where loops around are copied
-    )
+    counts: bool  # by steps of a variable: copies of loops around it may tell how often it runs
     has_streams: bool
     sends_once: bool  # each time, at most, and then it is over
     one_port: bool  # it only receives from one stream, or only sends to one, and waits for nothing else
@@ -226,10 +224,14 @@ def _operations(stmt: Stmt) -> int:
 
 def _is_one_port(streams: Sequence[Stmt]) -> bool:
     """Whether these are blocking receives from one stream, or sends to one."""
-    blocking = all(isinstance(s, ir.Receive | ir.Send) and s.worked is None for s in streams)
-    return (
-        blocking and len({(type(s), s.stream) for s in streams if isinstance(s, ir.Receive | ir.Send)}) == 1
-    )
+    ports = set[object]()
+    for use in streams:
+        if not isinstance(use, ir.Receive | ir.Send) or use.worked is not None:
+            return False
+        if not all(isinstance(k, Const) for k in use.index):
+            return False
+        ports.add((type(use), use.stream, use.index))
+    return len(ports) == 1
 
 
 def _last_sends(stmt: Loop) -> int:
