@@ -98,7 +98,7 @@ def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, sta
             sys.stderr.write(f"; after {name}\n{show_kernel(kernel)}\n")
 
     with stages(f"lower {site.name}"):
-        plain = lower(program, site, adpc)
+        plain = lower(program, site, adpc, alone=options.emit == "design")
         if {site.name, "*"} & {*options.ordered}:
             plain = replace(plain, ordered=True)
         if {site.name, "*"} & {*options.bubbles}:

@@ -19,20 +19,26 @@ from macah.program import KernelSite, Program
 from macah.renew import renewed
 
 
-def lower(program: Program, site: KernelSite, adpc: Mapping[str, int] | None = None) -> ir.Kernel:
-    """The kernel at `site`; a `MacahError` carries all mistakes found. `adpc`: values of pseudo-constants."""
+def lower(
+    program: Program, site: KernelSite, adpc: Mapping[str, int] | None = None, alone: bool = False
+) -> ir.Kernel:
+    """The kernel at `site`; a `MacahError` carries all mistakes found. `adpc`: values of pseudo-constants.
+
+    `alone`: not for its program, but for who gives its variables values of their own.
+    """
     with deep_recursion(site.where):
-        return _lower(program, site, adpc or {})
+        return _lower(program, site, adpc or {}, alone)
 
 
-def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int]) -> ir.Kernel:
+def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int], alone: bool) -> ir.Kernel:
     types = Declarations(program.unit, adpc)
     scope = types.scope_at(site.function, site.node)
     lowering = _repeated(program, site, types, scope)
     errors = (*lowering.errors, *jumps_into(site))
     if errors:
         raise MacahError.of(errors)
-    captured, streams, known = lowering.storage.captures(Entry(site, types), dead_after(site))
+    entry = None if alone else Entry(site, types)
+    captured, streams, known = lowering.storage.captures(entry, dead_after(site))
     return ir.Kernel(
         site.name,
         captured,

@@ -162,7 +162,7 @@ class Storage:
         return self._capture(owner, what, source, unit, where)
 
     def captures(
-        self, entry: Entry, dead: frozenset[str]
+        self, entry: Entry | None, dead: frozenset[str]
     ) -> tuple[tuple[ir.Capture, ...], tuple[ir.StreamCapture, ...], tuple[ir.Assign, ...]]:
         """What the kernel captures, in the order of first use; variables in `dead` are not copied out.
 
@@ -177,7 +177,7 @@ class Storage:
                 # What a pointer leads to is not named as the pointer is.
                 is_named = c.owner.source == c.owner.name
                 out = c.what in self.written and not (is_named and c.owner.name in dead)
-                value = entry.value(c.owner) if is_named and not c.is_pointer else None
+                value = entry.value(c.owner) if entry and is_named and not c.is_pointer else None
                 if value is not None:
                     assert isinstance(c.what, ir.Variable), c
                     known.append(ir.Assign(c.what, value, c.owner.where))

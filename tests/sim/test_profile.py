@@ -176,7 +176,7 @@ def test_stalls_are_put_to_the_stream_and_line_that_waited(profiled: Run) -> Non
 def test_entries_threads_and_transfers_add_up(profiled: Run) -> None:
     shared = profiled.kernels["shared"]
     assert shared["executions"] == {"begun": 6, "finished": 6}
-    assert shared["transfers"]["in"]["words"] == 6 * (2 * 8 + 3)  # two memories have the array
+    assert shared["transfers"]["in"]["words"] == 6 * (2 * 8 + 2)  # two memories have the array
     assert shared["transfers"]["out"]["words"] == 6
     assert shared["transfers"]["configuration"] == {"words": 0, "seconds": 0.0}
     threads = profiled.found["threads"]
