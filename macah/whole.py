@@ -5,10 +5,8 @@
         ...                                                   ...
 
 The loop around then takes one iteration for what took several, arrays that only such loops index become
-scalars, and no tests are left. They go together, as several often use one array. Of loops that use streams,
-those go along that only receive from one, or only send to one: what is in between then waits for nothing that
-it did not wait for before. Others stay, as all of their iterations would wait for the last one's element, but
-for those that are over when they send.
+scalars, and no tests are left. They go together, as several often use one array. Loops that use streams stay,
+as all of their iterations would wait for the last one's element, but for those that are over when they send.
 """
 
 from __future__ import annotations
@@ -76,7 +74,7 @@ def _is_short(loop: LoopTrips, fixed: Container[Place], most: int) -> bool:
     if (
         loop.where is None
         or loop.where in fixed
-        or (loop.has_streams and not loop.sends_once and not loop.one_port)
+        or (loop.has_streams and not loop.sends_once)
         or not loop.trips
     ):
         return False

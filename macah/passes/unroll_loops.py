@@ -18,7 +18,7 @@ iteration runs, and none if all iterations run all copies. Factor 0 unrolls comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -59,7 +59,6 @@ class LoopTrips:
     counts: bool  # by steps of a variable: copies of loops around it may tell how often it runs
     has_streams: bool
     sends_once: bool  # each time, at most, and then it is over
-    one_port: bool  # it only receives from one stream, or only sends to one, and waits for nothing else
     size: int  # operations, without those of addresses
     loops: tuple[LoopTrips, ...]
 
@@ -177,23 +176,11 @@ class _Survey(_LoopUnroller):
         self.loops = []
         inside()
         within = list(statements((stmt,)))
-        streams = [s for s in within if isinstance(s, ir.Receive | ir.Send | ir.Close | ir.Ended)]
-        once = len(streams) == _last_sends(stmt)
-        trips = None if counter is None else counter.trips
+        streams = sum(isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in within)
+        once = streams == _last_sends(stmt)
+        trips, counts = None if counter is None else counter.trips, counter is not None
         size = sum(map(_operations, within))
-        inner = tuple(self.loops)
-        around.append(
-            LoopTrips(
-                stmt.where,
-                trips,
-                counter is not None,
-                bool(streams),
-                once,
-                _is_one_port(streams),
-                size,
-                inner,
-            )
-        )
+        around.append(LoopTrips(stmt.where, trips, counts, streams > 0, once, size, tuple(self.loops)))
         self.loops = around
 
 
@@ -220,18 +207,6 @@ def _operations(stmt: Stmt) -> int:
             return count(stmt.condition)
         case _:
             return 1
-
-
-def _is_one_port(streams: Sequence[Stmt]) -> bool:
-    """Whether these are blocking receives from one stream, or sends to one."""
-    ports = set[object]()
-    for use in streams:
-        if not isinstance(use, ir.Receive | ir.Send) or use.worked is not None:
-            return False
-        if not all(isinstance(k, Const) for k in use.index):
-            return False
-        ports.add((type(use), use.stream, use.index))
-    return len(ports) == 1
 
 
 def _last_sends(stmt: Loop) -> int:

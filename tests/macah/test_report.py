@@ -50,6 +50,12 @@ TWICE = """void f(int stream in, int h[2][64], int n) {
             "recurrence",
             ["a recurrence: ", "p.macah:4: ", " of s", "| s = (s * 5 + 3) * 7;"],
         ),
+        (  # what begins with a constant goes two iterations at once: its operations are none of a variable
+            RECURRENCE.replace(", unsigned s) {", ") { unsigned s = 1;"),
+            "grid4x4",
+            "recurrence",
+            ["a recurrence: ", "p.macah:4: ", "| s = (s * 5 + 3) * 7;", "cycles in 2 iterations"],
+        ),
         (TWICE, "grid4x4", "recurrence", ["a recurrence: ", "    and 1 more of the same\n"]),
         (COUNT, "grid2x2", "resources", ["resources: 5 operations (2 add, ", ") on 4 units"]),
         (
