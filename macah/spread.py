@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from math import inf
 
 from arch.fabric import Fabric
@@ -87,8 +86,8 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
 def _whole(plain: Choice, trials: Trials) -> Choice | None:
     """What short loops in others come to when they are unrolled completely, if that is better."""
     tried: set[tuple[Place, ...]] = {()}
-    for most, hopeful in product(SIZES, (True, False)):
-        places = short_loops(trials.loops, dict(plain.kernel.unroll), most, hopeful)
+    for most in SIZES:
+        places = short_loops(trials.loops, dict(plain.kernel.unroll), most)
         if places in tried or size(trials.loops, places) > LARGER * MOST_STATEMENTS:
             continue
         tried.add(places)

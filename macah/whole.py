@@ -21,29 +21,15 @@ SIZES = (256, 64, 16)
 """So many operations a loop may become, at most; in the order to try."""
 
 
-def short_loops(
-    loops: Sequence[LoopTrips], fixed: Container[Place], most: int, hopeful: bool = False
-) -> tuple[Place, ...]:
+def short_loops(loops: Sequence[LoopTrips], fixed: Container[Place], most: int) -> tuple[Place, ...]:
     """The loops of so many operations at most; none if only such that are in no other loop.
 
-    `fixed` are those about which something is decided. `hopeful`: also those that may turn out to be short,
-    as they count up to what the loops around them count.
+    `fixed` are those about which something is decided.
     """
-    if hopeful:
-        loops = _hoped(loops, None)
     long = {loop.where for loop in _all(loops) if not _is_short(loop, fixed, most)}
     short = dict.fromkeys(loop.where for loop in _all(loops) if loop.where not in long)
     inside = {inner.where for loop in _all(loops) if loop.where in long for inner in loop.loops}
     return tuple(where for where in short if where is not None) if inside & short.keys() else ()
-
-
-def _hoped(loops: Sequence[LoopTrips], around: int | None) -> tuple[LoopTrips, ...]:
-    """The loops where those whose trips are not known run as often as the ones around them."""
-    hoped = [around if loop.trips is None and loop.counts else loop.trips for loop in loops]
-    return tuple(
-        replace(loop, trips=trips, loops=_hoped(loop.loops, trips))
-        for loop, trips in zip(loops, hoped, strict=True)
-    )
 
 
 def without(loops: Sequence[LoopTrips], whole: Container[Place]) -> tuple[LoopTrips, ...]:

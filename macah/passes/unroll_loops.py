@@ -56,7 +56,6 @@ class LoopTrips:
 
     where: Place | None
     trips: int | None
-    counts: bool  # by steps of a variable: copies of loops around it may tell how often it runs
     has_streams: bool
     sends_once: bool  # each time, at most, and then it is over
     size: int  # operations, without those of addresses
@@ -178,9 +177,10 @@ class _Survey(_LoopUnroller):
         within = list(statements((stmt,)))
         streams = sum(isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in within)
         once = streams == _last_sends(stmt)
-        trips, counts = None if counter is None else counter.trips, counter is not None
-        size = sum(map(_operations, within))
-        around.append(LoopTrips(stmt.where, trips, counts, streams > 0, once, size, tuple(self.loops)))
+        trips = None if counter is None else counter.trips
+        around.append(
+            LoopTrips(stmt.where, trips, streams > 0, once, sum(map(_operations, within)), tuple(self.loops))
+        )
         self.loops = around
 
 

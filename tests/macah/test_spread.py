@@ -133,12 +133,6 @@ SEARCH = """unsigned r[3]; for (int d = 0; d < 3; d++) r[d] = d;
     }} out <! r[2];"""
 
 
-RECEIVED = "int r[4]; for (int k = 0; k < 4; k++) r[k] <? in;"
-KNOWN = "FOR (int k = 0; k < 4; k++) r[k] = a[i & 255] >> k;"
-SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
-    if (r[j] > r[j + 1]) { int t = r[j]; r[j] = r[j + 1]; r[j + 1] = t; }"""
-
-
 @pytest.mark.parametrize(
     ("body", "factors", "within"),
     [
@@ -148,8 +142,6 @@ SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
         # what the last loop sends would wait for what is received in the same iteration
         (SEARCH.format("out <! d;"), [0, 0], None),
         (SEARCH.format("out <! d; if (x) break;"), [2], None),
-        # nor do loops that receive become one iteration; those behind them do
-        (f"for (int i = 0; i < n; i++) {{ {RECEIVED} {SORTED} out <! r[1]; }}", [0, 0], None),
         # the inner loop is one iteration, of which the outer one then has copies
         (
             "for (int i = 0; i < 8; i++) for (int j = 0; j < 8; j++) x += a[j] * b[8 * i + j]; n = x;",
@@ -159,13 +151,6 @@ SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
         # a loop in no other one is left, and so is one whose trips are not known
         ("for (int i = 0; i < 8; i++) x = a[x & 255] ^ i; out <! x;", [], None),
         ("for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) x = a[x & 255] ^ j; out <! x;", [], None),
-        # how often an inner loop runs is known once the one around it is unrolled
-        (f"for (int i = 0; i < n; i++) {{ int r[4]; {KNOWN} {SORTED} out <! r[1]; }}", [0, 0], 64),
-        (
-            f"{{ {RECEIVED} for (int i = 1; i < 5; i++) for (int j = 0; j < i * n; j++) x ^= r[j & 3]; }}",
-            [],
-            None,
-        ),
     ],
 )
 def test_short_loops_in_others_are_unrolled_completely(
