@@ -23,7 +23,7 @@ from .deep import deep_recursion
 from .diagnostic import MacahError, Note
 from .fabrics import fabric_of
 from .ir import Kernel
-from .lint import lock_step
+from .lint import flow_of
 from .lint_kernels import MORE_MEMORY
 from .loop_counts import Counted, count_loops
 from .lower import lower
@@ -79,18 +79,21 @@ _CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
 def fronts(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Front]:
     """Lowers and optimises all kernels."""
     bubbles = {*options.bubbles}
+    with stages("find lock-step"):
+        flow = flow_of(program)
     if not options.no_bubbles and "*" not in {*bubbles, *options.ordered}:
-        with stages("find lock-step"):
-            bubbles |= lock_step(program) - {*options.ordered}
+        bubbles |= flow.lock_step - {*options.ordered}
     options = replace(options, bubbles=tuple(sorted(bubbles)))
     made: list[Front] = []
     for site in program.kernels:
         with deep_recursion(site.where):
-            made.append(_front(program, site, adpc, options, stages))
+            made.append(_front(program, site, adpc, options, stages, site.name in flow.one_way))
     return made
 
 
-def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages) -> Front:
+def _front(
+    program: Program, site: KernelSite, adpc: Adpc, options: Options, stages: Stages, one_way: bool
+) -> Front:
     fabric = fabric_of(options.arch)
 
     def watch(name: str, kernel: Kernel) -> None:
@@ -104,7 +107,7 @@ def _front(program: Program, site: KernelSite, adpc: Adpc, options: Options, sta
         if {site.name, "*"} & {*options.bubbles}:
             plain = replace(plain, bubbles=True)
         unroll = read_unrolling(program, options.unroll).of(plain)
-        plain = replace(plain, without=frozenset(options.disable), unroll=unroll)
+        plain = replace(plain, without=frozenset(options.disable), unroll=unroll, one_way=one_way)
         watch("lower", plain)
     with stages(f"weigh rare branches of {site.name}"):
         lowered = with_turns(plain, fabric)

@@ -365,7 +365,8 @@ class Kernel:
     `tests_first`: the places of `while` loops that spend an iteration on finding that they are over. `row`:
     so many iterations inner loops make at least, some for nothing, so that it is known ahead when they end.
     `delay`: so many iterations pass between the start of a row of a nest and its first one (`delay_rows`).
-    `most`: the flat loop makes no more iterations than these, if that is known (`find_sites`).
+    `most`: the flat loop makes no more iterations than these, if that is known (`find_sites`). `one_way`: it
+    certainly receives nothing that comes of what it sends.
     """
 
     name: str
@@ -384,3 +385,4 @@ class Kernel:
     row: int = 0
     delay: int = 0
     most: int | None = None
+    one_way: bool = False

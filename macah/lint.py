@@ -6,7 +6,7 @@ All look at the whole syntax tree or at a lowered kernel, and prefer silence to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pycparser.c_ast import FuncCall
 
@@ -24,6 +24,7 @@ from macah.lint_pragmas import stray_pragmas
 from macah.lint_streams import lonely_streams
 from macah.lint_threads import Threads
 from macah.lint_transfers import unchecked_transfers
+from macah.lint_ways import one_way
 from macah.program import KernelSite, Program, walk
 from macah.syntax import KernelBlock, Receive, Send, StreamType
 
@@ -47,12 +48,28 @@ def warnings(
     return tuple(sorted((replace(d, severity="warning") for d in found.values()), key=_position))
 
 
-def lock_step(program: Program) -> frozenset[str]:
-    """The kernels that may wait for data that only what they have not sent yet can bring."""
-    if not any(_sends_and_receives(site) for site in program.kernels):
-        return frozenset()
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How what kernels send may lead to what they receive.
+
+    `lock_step`: those that may wait for data that only what they have not sent yet can bring. `one_way`:
+    those that certainly receive nothing that comes of what they send.
+    """
+
+    lock_step: frozenset[str]
+    one_way: frozenset[str]
+
+
+def flow_of(program: Program) -> Flow:
+    """The kernels of both kinds; most programs have none of the first."""
+    mixed = {site.name for site in program.kernels if _sends_and_receives(site)}
+    one_sided = frozenset(site.name for site in program.kernels if site.name not in mixed)
+    if not mixed:
+        return Flow(frozenset(), one_sided)
     with deep_recursion():
-        return frozenset(site.name for site, _ in deadlocks(Threads(program, Names(program.unit))))
+        threads = Threads(program, Names(program.unit))
+        locked = frozenset(site.name for site, _ in deadlocks(threads))
+        return Flow(locked, one_sided | one_way(threads))
 
 
 def _all(

@@ -8,17 +8,13 @@ leads, through other threads, to what is received here, nobody goes on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from macah.diagnostic import Diagnostic, Note
 from macah.lint_events import Entry, Event, Thread
 from macah.lint_names import Names, spelled
 from macah.lint_threads import Threads
-from macah.lint_values import Site
+from macah.lint_ways import Step, Steps, all_steps, by_site, way
 from macah.program import KernelSite, place_of
-
-Step = tuple[Event, Event]
-"""A receive, and a send that a thread may come to behind it."""
 
 
 def deadlocks(
@@ -30,7 +26,7 @@ def deadlocks(
     `bubbles`: they become bubbles in the others, too.
     """
     sites = {id(site.node): site for site in threads.program.kernels}
-    steps = _steps(threads.events, threads.names)
+    steps = _steps(threads)
     found: set[tuple[int, int]] = set()
     for send, receive in _risky(threads.events):
         assert send.entry is not None
@@ -38,16 +34,16 @@ def deadlocks(
         key = (id(receive.node), id(send.node))
         if key in found or kernel.ordered or kernel.bubbles or {"*", kernel.name} & {*safe}:
             continue
-        way = _way(send, receive, steps)
+        taken = way(threads, send, receive, steps)
         # Of several sends the first leave while the receive waits. That helps unless all are waited for.
-        if way and (
-            not send.repeats_before(receive) or any(_takes_several(step, threads.events) for step in way)
+        if taken and (
+            not send.repeats_before(receive) or any(_takes_several(step, threads.events) for step in taken)
         ):
             found.add(key)
-            yield kernel, _warning(kernel.name, send, receive, way, bubbles)
+            yield kernel, _warning(kernel.name, send, receive, taken, bubbles)
 
 
-def _risky(events: list[Event]) -> Iterator[Step]:
+def _risky(events: list[Event]) -> Iterator[tuple[Event, Event]]:
     """The sends of kernels, each with the blocking receives of the same kernel that may overtake it."""
     kernels: dict[Entry, list[Event]] = {}
     for event in events:
@@ -63,25 +59,18 @@ def _risky(events: list[Event]) -> Iterator[Step]:
                         yield send, receive
 
 
-def _steps(events: list[Event], names: Names) -> dict[Site, list[Step]]:
+def _steps(threads: Threads) -> Steps:
     """What each thread may do behind receiving from a stream, by that stream."""
-    steps: dict[Site, list[Step]] = {}
-    seen: set[tuple[Thread, Any, Any]] = set()
-    threads: dict[Thread, list[Event]] = {}
-    for event in events:
-        if event.site is not None and event.kind in ("send", "receive"):
-            threads.setdefault(event.thread, []).append(event)
-    for thread, own in threads.items():
-        sends = [e for e in own if e.kind == "send"]
-        for receive in (e for e in own if e.kind == "receive"):
-            for send in sends:
-                key = (thread, receive.site, send.site)
-                if key in seen or receive.site is None or not receive.leads_to(send):
-                    continue
-                if _depends(receive, send, names) and not _primed(send, sends):
-                    seen.add(key)
-                    steps.setdefault(receive.site, []).append((receive, send))
-    return steps
+    sends: dict[Thread, list[Event]] = {}
+    for event in threads.events:
+        if event.kind == "send" and event.site is not None:
+            sends.setdefault(event.thread, []).append(event)
+
+    def needs(step: Step) -> bool:
+        receive, send = step.receive, step.send
+        return _depends(receive, send, threads.names) and not _primed(send, sends[send.thread])
+
+    return by_site(step for step in all_steps(threads) if step.join is not None or needs(step))
 
 
 def _depends(receive: Event, send: Event, names: Names) -> bool:
@@ -101,7 +90,9 @@ def _primed(send: Event, sends: list[Event]) -> bool:
 
 def _takes_several(step: Step, events: list[Event]) -> bool:
     """Whether a thread receives more than once before it sends, in a loop or one after the other."""
-    receive, send = step
+    receive, send = step.receive, step.send
+    if step.join is not None:
+        return True  # it is over when it has received all
     alike = (e for e in events if (e.thread, e.kind, e.site) == (receive.thread, "receive", receive.site))
     others = (e for e in alike if e is not receive and e.loops == receive.loops)
     return receive.repeats_before(send) or any(
@@ -109,30 +100,20 @@ def _takes_several(step: Step, events: list[Event]) -> bool:
     )
 
 
-def _way(send: Event, receive: Event, steps: dict[Site, list[Step]]) -> list[Step] | None:
-    """The shortest way from what a kernel sends to what it receives, through other threads."""
-    assert send.site is not None
-    waiting: list[tuple[Site, list[Step]]] = [(send.site, [])]
-    seen = {send.site}
-    for site, way in waiting:
-        if site is receive.site:
-            return way
-        for step in steps.get(site, ()):
-            after = step[1].site
-            if step[0].thread is not send.thread and after is not None and after not in seen:
-                seen.add(after)
-                waiting.append((after, [*way, step]))
-    return None
-
-
-def _warning(name: str, send: Event, receive: Event, way: list[Step], bubbles: bool) -> Diagnostic:
+def _warning(name: str, send: Event, receive: Event, way: Sequence[Step], bubbles: bool) -> Diagnostic:
     stream = spelled(receive.stream)
     message = f"kernel '{name}' may wait for '{stream}' forever: this can overtake a send that leads to it"
     notes = [Note(f"the send to '{spelled(send.stream)}'", place_of(send.node))]
-    for got, sent in way:
+    for step in way:
+        got, sent = step.receive, step.send
         who = f"'{got.thread.name}'"
         notes.append(Note(f"{who} receives it from '{spelled(got.stream)}' here", place_of(got.node)))
-        notes.append(Note(f"and sends to '{spelled(sent.stream)}'", place_of(sent.node)))
+        if step.join is None:
+            notes.append(Note(f"and sends to '{spelled(sent.stream)}'", place_of(sent.node)))
+        else:
+            notes.append(Note("its end is waited for here", place_of(step.join.node)))
+            sender = f"before '{sent.thread.name}' sends to '{spelled(sent.stream)}'"
+            notes.append(Note(sender, place_of(sent.node)))
     done = "the receive becomes a bubble instead: an iteration that would wait holds up no other; "
     hint = (
         f"{done * bubbles}ask for that with --bubbles={name} or '#pragma macah bubbles' before the kernel, "

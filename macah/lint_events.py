@@ -26,7 +26,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Event:
-    """An operation on a stream: `kind` is send, receive, close, ended or look.
+    """An operation on a stream: `kind` is send, receive, close, ended or look. Or on a thread: start or join.
 
     `position` counts events; `loops` are those around it, also around the calls that lead there, FOR loops
     with negative numbers; `conditions` are the `id`s of the declarations that the conditions around it

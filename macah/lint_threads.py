@@ -43,13 +43,14 @@ _ON_STREAM = {
     "pstream_full": "look",
 }
 _STARTS = {"pthread_create": 2, "thrd_create": 1}
+_JOINS = ("pthread_join", "thrd_join", "mem_reader_join", "mem_writer_join")
+_WAITS = ("pthread_cond_wait", "pthread_cond_timedwait", "pthread_barrier_wait", "sem_wait", "cnd_wait")
 _ALLOCATIONS = ("malloc", "calloc", "aligned_alloc")
 _COPIES = ("memcpy", "memmove")
 # They keep nothing of what they are given.
 _HARMLESS = frozenset(
     ["free", "memset", "memcmp", "printf", "fprintf", "puts", "assert", "exit", "abort"]
-    + ["pstream_free", "stream_free", "mem_reader_join", "mem_writer_join"]
-    + ["pthread_join", "thrd_join", "pthread_detach", "pthread_mutex_lock", "pthread_mutex_unlock"]
+    + ["pstream_free", "stream_free", "pthread_detach", "pthread_mutex_lock", "pthread_mutex_unlock"]
 )
 _MOST_CALLS, _MOST_ROUNDS, _DEEPEST = 1500, 30, 30
 
@@ -62,14 +63,20 @@ class Threads(Evaluation):
     """The operations on streams of a program, and the sites of their streams.
 
     `escaped` are the sites whose streams unseen code may use. A program that is too large has no events.
+    `joins` wait for the end of threads, the `values` of each are where these were started, and `starts` says
+    by what each was. `waits`: threads also wait for one another in ways that are not looked into.
     """
 
     def __init__(self, program: Program, names: Names) -> None:
         super().__init__(program.unit, names)
         self.program = program
         self.events: list[Event] = []
+        self.joins: list[Event] = []
+        self.starts: dict[Thread, Event] = {}
+        self.waits = False
         self.sites: dict[int, Site] = {}
-        self._call_count = self._loops = 0
+        self._started: dict[int, Site] = {}
+        self._call_count = self._loops = self._positions = 0
         self._roots = self._find_roots()
         try:
             self._repeat()
@@ -95,7 +102,8 @@ class Threads(Evaluation):
     def _repeat(self) -> None:
         for _ in range(_MOST_ROUNDS):
             self.store.changed = False
-            self.events, self._call_count, self._loops = [], 0, 0
+            self.events, self.joins, self.starts = [], [], {}
+            self._call_count = self._loops = self._positions = 0
             outside = Walk(Thread(""), Context(0))
             for node in self.program.unit.ext:
                 if isinstance(node, c_ast.Decl):
@@ -103,7 +111,7 @@ class Threads(Evaluation):
             for root in self._roots:
                 count = 0 if self.whole else len(parameters(root))
                 passed = [(frozenset[Value]({UNKNOWN}), [ANYWHERE])] * count
-                self._start(Code(root.decl.name), passed, (0, id(root)), outside)
+                self._start(Code(root.decl.name), passed, root, outside)
             if not self.store.changed:
                 return
         raise TooMuch
@@ -173,10 +181,13 @@ class Threads(Evaluation):
             self.initialize(self.variable(node, at), node.type, node.init, at)
 
     def _event(self, kind: str, node: Any, stream: Any, at: Walk) -> None:
-        values = self.values(stream, at)
-        position = len(self.events)
-        self.events.append(
-            Event(kind, node, stream, values, at.thread, position, at.loops, at.entry, at.conditions, at.last)
+        self.events.append(self._made(kind, node, stream, self.values(stream, at), at))
+
+    def _made(self, kind: str, node: Any, stream: Any, values: Values, at: Walk) -> Event:
+        self._positions += 1
+        position = self._positions
+        return Event(
+            kind, node, stream, values, at.thread, position, at.loops, at.entry, at.conditions, at.last
         )
 
     # --- Calls
@@ -197,10 +208,18 @@ class Threads(Evaluation):
         if name in SPAWNS:
             return self._spawn(node, given[SPAWNS[name] :], at)
         if name in _STARTS and len(given) > _STARTS[name] + 1:
+            for thread in locations(self.values(given[0], at)):
+                self.store.write(thread, {self._started.setdefault(id(node), Site(node, place_of(node)))})
             for code in self.values(given[_STARTS[name]], at):
                 argument = self.values(given[_STARTS[name] + 1], at)
-                self._start(code, [(argument, [])], (at.context.number, id(node)), at)
+                self._start(code, [(argument, [])], node, at)
             return NOTHING
+        if name in _JOINS and given:
+            self.joins.append(self._made("join", node, None, self.values(given[0], at), at))
+            for argument in given[1:]:
+                self.visit(argument, at)
+            return NOTHING
+        self.waits |= name in _WAITS
         return self._library(name, node, given, at)
 
     def _indirect(self, node: Any, given: list[Any], at: Walk) -> Values | None:
@@ -220,7 +239,7 @@ class Threads(Evaluation):
         created: Values = frozenset({self._site(node)})
         passed = [(created, []), *((self.values(a, at), self.sources(a, at)) for a in given[1:])]
         for code in self.values(given[0], at) if given else ():
-            self._start(code, passed, (at.context.number, id(node)), at)
+            self._start(code, passed, node, at)
         return created
 
     def _library(self, name: str, node: Any, given: list[Any], at: Walk) -> Values:
@@ -244,13 +263,15 @@ class Threads(Evaluation):
             if isinstance(code, Code):
                 count = len(parameters(self.names.functions[code.name]))
                 many: Any = [(frozenset[Value]({UNKNOWN}), [])] * count
-                self._start(code, many, (at.context.number, id(node)), at)
+                self._start(code, many, node, at)
         return frozenset({UNKNOWN})
 
-    def _start(self, code: Value, passed: Any, key: tuple[int, int], at: Walk) -> None:
+    def _start(self, code: Value, passed: Any, node: Any, at: Walk) -> None:
         """A function in a thread of its own."""
         if isinstance(code, Code):
-            self._enter(code, passed, key, Walk(Thread(code.name), at.context))
+            thread = Thread(code.name)
+            self.starts[thread] = self._made("start", node, None, NOTHING, at)
+            self._enter(code, passed, (at.context.number, id(node)), Walk(thread, at.context))
 
     def _enter(self, code: Code, passed: Any, key: tuple[int, int], caller: Walk) -> Values:
         """Walk a call: `passed` are the values of each argument, and where its members lie."""

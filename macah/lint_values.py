@@ -15,7 +15,7 @@ from macah.diagnostic import Place
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Site:
-    """A place where a stream is created. It stands for all streams that it creates."""
+    """A place where a stream is created, or a thread started. It stands for all those that it creates."""
 
     node: Any
     where: Place

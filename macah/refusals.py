@@ -16,7 +16,7 @@ from macah.passes.bank_plan import not_banked
 from macah.passes.join_loops import not_joined
 from macah.passes.pipeline import opened, optimize
 from macah.passes.scalarize_arrays import kept_arrays
-from macah.passes.unroll_loops import LoopTrips, loop_trips
+from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 from macah.refusal import Refusal, Touch
 from macah.spread import GAIN, MOST_STATEMENTS
 from macah.walk import statements
@@ -56,7 +56,7 @@ def _unrolling(kernel: ir.Kernel, automatic: bool) -> Iterator[Refusal]:
             why = "only loops that are named get copies"
         elif large:
             why = f"the kernel has more than {MOST_STATEMENTS} statements"
-        elif loop.has_streams:
+        elif loop.streams is not Streams.NONE:
             why = "it uses streams, and copies would wait for more elements at once"
         elif loop.trips is None:
             why = "how often it runs is not known"

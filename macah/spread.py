@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from math import inf
 
 from arch.fabric import Fabric
@@ -22,11 +23,11 @@ from macah import ir
 from macah.diagnostic import MacahError, Place
 from macah.optional import enabled
 from macah.passes.pipeline import opened, optimize
-from macah.passes.unroll_loops import LoopTrips, loop_trips
+from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.trials import Choice, Trials
 from macah.walk import statements
-from macah.whole import SIZES, short_loops, size, without
+from macah.whole import SIZES, hoped, short_loops, size, without
 
 FACTORS = (2, 4, 8, 16, 32)
 GAIN = 0.8
@@ -86,14 +87,16 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
 def _whole(plain: Choice, trials: Trials) -> Choice | None:
     """What short loops in others come to when they are unrolled completely, if that is better."""
     tried: set[tuple[Place, ...]] = {()}
-    for most in SIZES:
-        places = short_loops(trials.loops, dict(plain.kernel.unroll), most)
-        if places in tried or size(trials.loops, places) > LARGER * MOST_STATEMENTS:
+    kernel = plain.kernel
+    grouped = kernel.one_way or kernel.ordered or kernel.bubbles
+    for most, loops in product(SIZES, (hoped(trials.loops), trials.loops)):
+        places = short_loops(loops, dict(kernel.unroll), most, grouped)
+        if places in tried or size(loops, places) > LARGER * MOST_STATEMENTS:
             continue
         tried.add(places)
-        unroll = (*plain.kernel.unroll, *((place, 0) for place in places))
+        unroll = (*kernel.unroll, *((place, 0) for place in places))
         try:
-            made = trials.choice(replace(plain.kernel, unroll=unroll, room=None))
+            made = trials.choice(replace(kernel, unroll=unroll, room=None))
         except (MacahError, DoesNotFit):
             continue  # a counter is not known after all, or the fabric is too small
         nodes = MOST_NODES * (LARGER if made.cycles <= MUCH * plain.cycles else 1)
@@ -120,7 +123,9 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
     # What runs nobody knows how often must not pay for copies of something else.
     longest = best.interval if any(loop.trips is None for loop in _innermost(trials.loops)) else inf
     for loop in free:
-        if loop.where is None or loop.where in fixed or loop.trips is None or loop.has_streams:
+        if loop.where is None or loop.where in fixed:
+            continue
+        if loop.trips is None or loop.streams is not Streams.NONE:
             continue
         base = best
         known = [(1, base)]  # what copies came to

@@ -118,11 +118,13 @@ class Trials:
         return Choice(kernel, final, dfg, bounds, interval, self.iterations(kernel) * interval)
 
 
-def _iterations(loop: LoopTrips, factors: dict[Place, int]) -> int:
-    """How many iterations of a flat loop this one takes each time."""
-    trips = UNKNOWN_TRIPS if loop.trips is None else loop.trips
+def _iterations(loop: LoopTrips, factors: dict[Place, int], around: int | None = None) -> int:
+    """How many iterations of a flat loop this one takes each time, in one that runs `around` times."""
+    trips = loop.trips
+    if trips is None:
+        trips = -(-around // 2) if loop.triangular and around else UNKNOWN_TRIPS
     factor = factors.get(loop.where, 1) if loop.where else 1
-    inside = sum(_iterations(inner, factors) for inner in loop.loops)
+    inside = sum(_iterations(inner, factors, loop.trips) for inner in loop.loops)
     if factor == 0 or factor >= trips:
         return trips * inside
     return -(-trips // factor) * max(1, factor * inside)

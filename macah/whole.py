@@ -5,8 +5,10 @@
         ...                                                   ...
 
 The loop around then takes one iteration for what took several, arrays that only such loops index become
-scalars, and no tests are left. They go together, as several often use one array. Loops that use streams stay,
-as all of their iterations would wait for the last one's element, but for those that are over when they send.
+scalars, and no tests are left. They go together, as several often use one array. Of loops that use streams,
+those go along that are over when they send. Those that only receive from one stream, or only send to one, do
+where nothing that is sent must have arrived for the last element to come: all iterations of the loop wait for
+that. Others stay, as who serves their streams in turn may not be able to wait.
 """
 
 from __future__ import annotations
@@ -15,21 +17,33 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from backend.dfg import Place
-from macah.passes.unroll_loops import LoopTrips
+from macah.passes.unroll_loops import LoopTrips, Streams
 
-SIZES = (256, 64, 16)
+SIZES = (512, 256, 64, 16)
 """So many operations a loop may become, at most; in the order to try."""
 
 
-def short_loops(loops: Sequence[LoopTrips], fixed: Container[Place], most: int) -> tuple[Place, ...]:
+def short_loops(
+    loops: Sequence[LoopTrips], fixed: Container[Place], most: int, grouped: bool = False
+) -> tuple[Place, ...]:
     """The loops of so many operations at most; none if only such that are in no other loop.
 
-    `fixed` are those about which something is decided.
+    `fixed` are those about which something is decided. `grouped`: the elements of a stream may be waited for
+    together.
     """
-    long = {loop.where for loop in _all(loops) if not _is_short(loop, fixed, most)}
+    long = {loop.where for loop in _all(loops) if not _is_short(loop, fixed, most, grouped)}
     short = dict.fromkeys(loop.where for loop in _all(loops) if loop.where not in long)
     inside = {inner.where for loop in _all(loops) if loop.where in long for inner in loop.loops}
     return tuple(where for where in short if where is not None) if inside & short.keys() else ()
+
+
+def hoped(loops: Sequence[LoopTrips], around: int | None = None) -> tuple[LoopTrips, ...]:
+    """The loops where triangular ones run as often as the ones around them: most do no more."""
+    trips = [around if loop.triangular else loop.trips for loop in loops]
+    return tuple(
+        replace(loop, trips=often, loops=hoped(loop.loops, often))
+        for loop, often in zip(loops, trips, strict=True)
+    )
 
 
 def without(loops: Sequence[LoopTrips], whole: Container[Place]) -> tuple[LoopTrips, ...]:
@@ -56,15 +70,11 @@ def _all(loops: Sequence[LoopTrips]) -> Iterator[LoopTrips]:
         yield from _all(loop.loops)
 
 
-def _is_short(loop: LoopTrips, fixed: Container[Place], most: int) -> bool:
-    if (
-        loop.where is None
-        or loop.where in fixed
-        or (loop.has_streams and not loop.sends_once)
-        or not loop.trips
-    ):
+def _is_short(loop: LoopTrips, fixed: Container[Place], most: int, grouped: bool) -> bool:
+    streams = (Streams.NONE, Streams.LAST, *([Streams.ALIKE] if grouped else []))
+    if loop.where is None or loop.where in fixed or loop.streams not in streams or not loop.trips:
         return False
     inner = {within.where for within in _all(loop.loops)}
     return size((loop,), {loop.where, *inner}) <= most and all(
-        _is_short(within, fixed, most) for within in loop.loops
+        _is_short(within, fixed, most, grouped) for within in loop.loops
     )

@@ -18,8 +18,9 @@ iteration runs, and none if all iterations run all copies. Factor 0 unrolls comp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import pairwise
 
 from arch.ops import word
@@ -50,14 +51,23 @@ def unroll_loops(kernel: ir.Kernel) -> ir.Kernel:
     return replace(kernel, body=_LoopUnroller(dict(kernel.unroll)).body(kernel.body), unroll=())
 
 
+class Streams(Enum):
+    """What a loop does with streams."""
+
+    NONE = "nothing"
+    LAST = "sends once, at most, and is over then"
+    ALIKE = "only receives from one, or only sends to one, and waits for nothing else"
+    MIXED = "anything else"
+
+
 @dataclass(frozen=True, slots=True)
 class LoopTrips:
     """A plain loop, how often it runs if that is known, and the loops in it."""
 
     where: Place | None
     trips: int | None
-    has_streams: bool
-    sends_once: bool  # each time, at most, and then it is over
+    triangular: bool  # how often it runs is unknown, and follows from the counters of the loops around it
+    streams: Streams
     size: int  # operations, without those of addresses
     loops: tuple[LoopTrips, ...]
 
@@ -163,25 +173,32 @@ class _Survey(_LoopUnroller):
     def __init__(self, factors: dict[Place, int]) -> None:
         super().__init__(factors)
         self.loops: list[LoopTrips] = []
+        self.counters: list[Variable | None] = []  # of the loops around
 
     def loop(self, stmt: ir.While, out: list[Stmt]) -> None:
-        self.visit(stmt, lambda: super(_Survey, self).loop(stmt, out))
+        self.visit(stmt, out, lambda: super(_Survey, self).loop(stmt, out))
 
     def do_loop(self, stmt: ir.DoWhile, out: list[Stmt]) -> None:
-        self.visit(stmt, lambda: super(_Survey, self).do_loop(stmt, out))
+        self.visit(stmt, out, lambda: super(_Survey, self).do_loop(stmt, out))
 
-    def visit(self, stmt: Loop, inside: Callable[[], None]) -> None:
+    def visit(self, stmt: Loop, out: list[Stmt], inside: Callable[[], None]) -> None:
         counter, around = self.counter(stmt, 1), self.loops
-        self.loops = []
-        inside()
-        within = list(statements((stmt,)))
-        streams = sum(isinstance(inner, ir.Receive | ir.Send | ir.Close | ir.Ended) for inner in within)
-        once = streams == _last_sends(stmt)
         trips = None if counter is None else counter.trips
-        around.append(
-            LoopTrips(stmt.where, trips, streams > 0, once, sum(map(_operations, within)), tuple(self.loops))
-        )
+        triangular = counter is not None and trips is None and self.follows(stmt, counter.variable, out)
+        self.loops = []
+        self.counters.append(None if counter is None else counter.variable)
+        inside()
+        self.counters.pop()
+        within = list(statements((stmt,)))
+        size, streams = sum(map(_operations, within)), _streams(stmt, within)
+        around.append(LoopTrips(stmt.where, trips, triangular, streams, size, tuple(self.loops)))
         self.loops = around
+
+    def follows(self, stmt: Loop, counter: Variable, out: Sequence[Stmt]) -> bool:
+        """Whether the counters of loops around this one are all that its own one begins and ends with."""
+        starts = [s.value for s in out if isinstance(s, Assign) and s.variable is counter]
+        used = {*variables_in(stmt.condition), *(variables_in(starts[-1]) if starts else [])} - {counter}
+        return bool(starts and used) and used <= {*self.counters, *(self.known or {})}
 
 
 def _operations(stmt: Stmt) -> int:
@@ -207,6 +224,26 @@ def _operations(stmt: Stmt) -> int:
             return count(stmt.condition)
         case _:
             return 1
+
+
+def _streams(loop: Loop, within: Sequence[Stmt]) -> Streams:
+    """What a loop that consists of these statements does with streams."""
+    uses = [stmt for stmt in within if isinstance(stmt, ir.Receive | ir.Send | ir.Close | ir.Ended)]
+    if not uses:
+        return Streams.NONE
+    if len(uses) == _last_sends(loop):
+        return Streams.LAST
+    ports = {_port(use) for use in uses}
+    return Streams.ALIKE if len(ports) == 1 and None not in ports else Streams.MIXED
+
+
+def _port(use: Stmt) -> object | None:
+    """What a blocking receive or send of a certain stream uses; None for anything else."""
+    match use:
+        case ir.Receive() | ir.Send() if use.worked is None and all(isinstance(k, Const) for k in use.index):
+            return type(use), use.stream, use.index
+        case _:
+            return None
 
 
 def _last_sends(stmt: Loop) -> int:

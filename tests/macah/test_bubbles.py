@@ -22,7 +22,7 @@ from backend import run_dfg as graph_interpreter
 from backend.bound import minimum_interval
 from backend.dfg import DFG
 from macah import ir
-from macah.lint import lock_step
+from macah.lint import flow_of
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import parse_program, read_program
@@ -171,7 +171,12 @@ def test_the_price_does_not_grow_with_what_is_computed() -> None:
 
 def test_kernels_in_lock_step_are_found() -> None:
     program = read_program(LOCK_STEP)
-    assert lock_step(program) == {"filter", "echo", "serve", "chase"}  # and the pragma stands before another
+    assert flow_of(program).lock_step == {
+        "filter",
+        "echo",
+        "serve",
+        "chase",
+    }  # and the pragma stands before another
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from macah import ir
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
 from macah.passes.unroll_for import unroll_for
-from macah.passes.unroll_loops import loop_trips
+from macah.passes.unroll_loops import Streams, loop_trips
 from macah.program import parse_program
 from macah.show import show_with_sizes
 from macah.spread import MOST_NODES, spread
@@ -86,10 +86,25 @@ def test_accesses_are_at_ports_and_crowd_no_units() -> None:
 
 
 def test_trips_of_a_nest() -> None:
-    body = "for (int i = 0; i < 7; i++) { for (int j = 9; j > 0; j -= 2) out <! j; while (x < n) x++; }"
+    body = """for (int i = 0; i < 7; i++) {
+        for (int j = 9; j > 0; j -= 2) out <! j;
+        while (x < n) x++;
+        for (int k = i; k >= 0; k--) { x <? in; out <! x; }
+        for (int k = 2; k < 4 * i; k += 3) for (int l = k + i; l < 9; l++) x += l;
+        for (int k = 0; k < n; k++) { out <! x; if (x == k) break; out <! k; }
+        for (int k = a[i]; k < 9; k++) { x += k; if (x) { out <! k; break; } }
+    }"""
     (outer,) = loop_trips(unroll_for(inline_calls(lowered(body))))
-    assert (outer.trips, outer.has_streams) == (7, True)
-    assert [(loop.trips, loop.has_streams) for loop in outer.loops] == [(5, True), (None, False)]
+    assert (outer.trips, outer.triangular, outer.streams) == (7, False, Streams.MIXED)
+    assert [(loop.trips, loop.triangular, loop.streams) for loop in outer.loops] == [
+        (5, False, Streams.ALIKE),
+        (None, False, Streams.NONE),
+        (None, True, Streams.MIXED),
+        (None, True, Streams.NONE),
+        (None, False, Streams.ALIKE),
+        (None, False, Streams.LAST),
+    ]
+    assert [loop.triangular for loop in outer.loops[3].loops] == [True]
 
 
 EDITS = """int dp[2][65];
@@ -119,6 +134,7 @@ def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_tw
 
     monkeypatch.setattr("macah.trials.build_dfg", noted)
     kernel = lowered(EDITS)
+    monkeypatch.setattr("macah.spread.SIZES", (256, 64, 16))
     choice = spread(kernel, FABRIC)
     assert choice is not None
     assert choice.kernel.unroll == ()
@@ -131,6 +147,12 @@ SEARCH = """unsigned r[3]; for (int d = 0; d < 3; d++) r[d] = d;
         for (int d = 1; d < 3; d++) r[d] = r[d] << 1 | r[d - 1] & a[x & 255];
         for (int d = 0; d < 3; d++) {{ if (r[d] >> 7 & 1) {{ {} }} }}
     }} out <! r[2];"""
+
+
+RECEIVED = "int r[4]; for (int k = 0; k < 4; k++) r[k] <? in;"
+KNOWN = "FOR (int k = 0; k < 4; k++) r[k] = a[i & 255] >> k;"
+SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
+    if (r[j] > r[j + 1]) { int t = r[j]; r[j] = r[j + 1]; r[j + 1] = t; }"""
 
 
 @pytest.mark.parametrize(
@@ -151,12 +173,48 @@ SEARCH = """unsigned r[3]; for (int d = 0; d < 3; d++) r[d] = d;
         # a loop in no other one is left, and so is one whose trips are not known
         ("for (int i = 0; i < 8; i++) x = a[x & 255] ^ i; out <! x;", [], None),
         ("for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) x = a[x & 255] ^ j; out <! x;", [], None),
+        # how often an inner loop runs is known once the one around it is unrolled
+        (f"for (int i = 0; i < n; i++) {{ int r[4]; {KNOWN} {SORTED} out <! r[1]; }}", [0, 0], 64),
+        (
+            f"{{ {RECEIVED} for (int i = 1; i < 5; i++) for (int j = 0; j < i * n; j++) x ^= r[j & 3]; }}",
+            [],
+            None,
+        ),
     ],
 )
 def test_short_loops_in_others_are_unrolled_completely(
     body: str, factors: list[int], within: int | None
 ) -> None:
-    choice = spread(lowered(body), FABRIC)
+    check_unrolled(lowered(body), factors, within)
+
+
+@pytest.mark.parametrize(
+    ("body", "factors", "within"),
+    [
+        (SEARCH.format("out <! d;"), [0, 0, 0], 64 * 3),
+        (SEARCH.format("out <! d; if (x) break;"), [0, 0, 0], 64 * 3),
+        (f"for (int i = 0; i < n; i++) {{ {RECEIVED} out <! r[0] ^ r[3] * r[1]; }}", [], 64 * 4),
+        (f"for (int i = 0; i < n; i++) {{ {RECEIVED} {SORTED} out <! r[1]; }}", [0, 0, 0], 64 * 4),
+        # who serves two streams in turn may not be able to wait
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < 4; j++) { x <? in; out <! x + j; }", [], None),
+        (SEARCH.format("x <? in; out <! x;"), [2], None),
+        (SEARCH.format("x :: out <! d;"), [2], None),
+    ],
+)
+def test_short_loops_of_one_stream_are_where_nothing_has_to_be_sent_for_its_elements_to_come(
+    body: str, factors: list[int], within: int | None
+) -> None:
+    kernel = lowered(body)
+    check_unrolled(replace(kernel, one_way=True), factors, within)
+    if 0 in factors:
+        check_unrolled(replace(kernel, bubbles=True), factors, None)
+        choice = spread(kernel, FABRIC)
+        assert choice is not None
+        assert [factor for _, factor in choice.kernel.unroll] != factors
+
+
+def check_unrolled(kernel: ir.Kernel, factors: list[int], within: int | None) -> None:
+    choice = spread(kernel, FABRIC)
     assert choice is not None
     assert [factor for _, factor in choice.kernel.unroll] == factors
     assert within is None or choice.cycles <= within

@@ -1,0 +1,152 @@
+"""How what is received leads to what is sent: in one thread, or in another that waits for its end.
+
+    c = start(consume); p = start(produce); join(c); p = start(produce);
+
+The second `produce` sends behind all that `consume` receives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from macah.lint_events import Entry, Event, Thread
+from macah.lint_threads import Threads
+from macah.lint_values import Site
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """A receive, and a send that a thread may come to behind it.
+
+    `join`: the end of the receiving thread is waited for there, and `then` comes behind it in the same
+    thread: the send, or the start of the thread that sends.
+    """
+
+    receive: Event
+    send: Event
+    join: Event | None = None
+    then: Event | None = None
+
+
+Steps = Mapping[Site, Sequence[Step]]
+"""By what is received from."""
+
+
+def all_steps(threads: Threads, kinds: Iterable[str] = ("receive",)) -> Iterator[Step]:
+    """What each thread may do behind what it gets to know of streams, which is one of these kinds."""
+    yield from _own_steps(threads, kinds)
+    for join in threads.joins:
+        waited = _awaited(threads, join)
+        before = [e for e in threads.events if e.site and e.kind in kinds and e.thread in waited]
+        for send in (e for e in threads.events if e.site and e.kind == "send"):
+            then = _behind(threads, join, send)
+            if then is not None:
+                yield from (Step(e, send, join, then) for e in before if e.thread is not send.thread)
+
+
+def by_site(steps: Iterable[Step]) -> Steps:
+    """One of those that are alike in their streams and threads, by what is received from."""
+    found: dict[Site, list[Step]] = {}
+    seen: set[tuple[object, ...]] = set()
+    for step in steps:
+        receive, send = step.receive, step.send
+        key = (receive.thread, receive.site, send.thread, send.site, step.join)
+        if receive.site is not None and key not in seen:
+            seen.add(key)
+            found.setdefault(receive.site, []).append(step)
+    return found
+
+
+def way(threads: Threads, send: Event, receive: Event, steps: Steps) -> list[Step] | None:
+    """The shortest way from what a kernel sends to what it receives meanwhile, through other threads."""
+    assert send.site is not None
+    waiting: list[tuple[Site, list[Step]]] = [(send.site, [])]
+    seen = {send.site}
+    for site, found in waiting:
+        if site is receive.site:
+            return found
+        for step in steps.get(site, ()):
+            after = step.send.site
+            if after is not None and after not in seen and not _is_over(threads, send.thread, step):
+                seen.add(after)
+                waiting.append((after, [*found, step]))
+    return None
+
+
+def one_way(threads: Threads) -> frozenset[str]:
+    """The kernels that certainly do not receive what may be sent only because of what they send."""
+    events = threads.events
+    if not threads.whole or threads.waits or any(e.site is None or e.site in threads.escaped for e in events):
+        return frozenset()
+    steps = by_site(all_steps(threads, ("receive", "ended", "look")))
+    inside: dict[Entry, list[Event]] = {}
+    for event in events:
+        if event.entry is not None:
+            inside.setdefault(event.entry, []).append(event)
+    answered = {
+        id(entry.node)
+        for entry, own in inside.items()
+        for send in own
+        for receive in own
+        if send.kind == "send" and receive.kind != "send" and way(threads, send, receive, steps) is not None
+    }
+    entered = {id(entry.node) for entry in inside} - answered
+    return frozenset(site.name for site in threads.program.kernels if id(site.node) in entered)
+
+
+def _own_steps(threads: Threads, kinds: Iterable[str]) -> Iterator[Step]:
+    own: dict[Thread, list[Event]] = {}
+    for event in threads.events:
+        if event.site is not None:
+            own.setdefault(event.thread, []).append(event)
+    for events in own.values():
+        sends = [e for e in events if e.kind == "send"]
+        for receive in events:
+            if receive.kind in kinds:
+                yield from (Step(receive, send) for send in sends if receive.leads_to(send))
+
+
+def _awaited(threads: Threads, join: Event) -> set[Thread]:
+    """The threads whose end is waited for: any but the own one, if that is not known."""
+    places = {id(value.node) for value in join.values if isinstance(value, Site)}
+    known = bool(places) and len(places) == len(join.values)
+    return {
+        thread
+        for thread, start in threads.starts.items()
+        if thread is not join.thread and (not known or id(start.node) in places)
+    }
+
+
+def _behind(threads: Threads, join: Event, send: Event) -> Event | None:
+    """What of the thread that joins comes behind that: this send, or the start of the thread that sends."""
+    then = _under(threads, join.thread, send)
+    return then if then is not None and join.leads_to(then) else None
+
+
+def _under(threads: Threads, thread: Thread, event: Event) -> Event | None:
+    """The event if it is one of the thread; else the start, there, of the thread that it leads to."""
+    while event.thread is not thread:
+        start = threads.starts.get(event.thread)
+        if start is None:
+            return None
+        event = start
+    return event
+
+
+def _is_over(threads: Threads, kernel: Thread, step: Step) -> bool:
+    """Whether a step comes behind all that the kernel does: its own thread takes it, or joins another.
+
+    Who starts the kernel's thread anew in each turn of a loop, starts another one behind the step.
+    """
+    if step.receive.thread is kernel:
+        return True
+    join, then = step.join, step.then
+    if join is None or then is None:
+        return False
+    if join.thread is kernel:
+        return True
+    start = threads.starts[kernel]
+    mine = _under(threads, join.thread, start)
+    loops = join.loops[: join.shared_loops(then)]
+    return then.position < join.position and mine is not None and mine.loops[: len(loops)] == loops
