@@ -29,12 +29,15 @@ class Step:
     then: Event | None = None
 
 
+_LEARNS = ("receive", "ended", "look")
+"""What tells a thread that something has been sent."""
+
 Steps = Mapping[Site, Sequence[Step]]
 """By what is received from."""
 
 
 def all_steps(threads: Threads, kinds: Iterable[str] = ("receive",)) -> Iterator[Step]:
-    """What each thread may do behind what it gets to know of streams, which is one of these kinds."""
+    """What each thread may send behind events of these kinds."""
     yield from _own_steps(threads, kinds)
     for join in threads.joins:
         waited = _awaited(threads, join)
@@ -79,7 +82,7 @@ def one_way(threads: Threads) -> frozenset[str]:
     events = threads.events
     if not threads.whole or threads.waits or any(e.site is None or e.site in threads.escaped for e in events):
         return frozenset()
-    steps = by_site(all_steps(threads, ("receive", "ended", "look")))
+    steps = by_site(all_steps(threads, _LEARNS))
     inside: dict[Entry, list[Event]] = {}
     for event in events:
         if event.entry is not None:
@@ -89,7 +92,7 @@ def one_way(threads: Threads) -> frozenset[str]:
         for entry, own in inside.items()
         for send in own
         for receive in own
-        if send.kind == "send" and receive.kind != "send" and way(threads, send, receive, steps) is not None
+        if send.kind == "send" and receive.kind in _LEARNS and way(threads, send, receive, steps) is not None
     }
     entered = {id(entry.node) for entry in inside} - answered
     return frozenset(site.name for site in threads.program.kernels if id(site.node) in entered)
@@ -108,13 +111,15 @@ def _own_steps(threads: Threads, kinds: Iterable[str]) -> Iterator[Step]:
 
 
 def _awaited(threads: Threads, join: Event) -> set[Thread]:
-    """The threads whose end is waited for: any but the own one, if that is not known."""
+    """The threads whose end is waited for: any other one that may have begun, if that is not known."""
     places = {id(value.node) for value in join.values if isinstance(value, Site)}
     known = bool(places) and len(places) == len(join.values)
     return {
         thread
         for thread, start in threads.starts.items()
-        if thread is not join.thread and (not known or id(start.node) in places)
+        if thread is not join.thread
+        and (not known or id(start.node) in places)
+        and (start.thread is not join.thread or start.leads_to(join))
     }
 
 

@@ -14,7 +14,7 @@ from arch.describe import load_fabric
 from arch.fabric import Fabric
 from macah.codes import CODES
 from macah.diagnostic import Diagnostic, Place
-from macah.lint import warnings
+from macah.lint import flow_of, warnings
 from macah.program import Program, parse_program, read_program
 from macah.survey import kernels_of
 
@@ -84,6 +84,62 @@ def test_the_notes_of_a_deadlock_lead_round_the_cycle() -> None:
         ("'serve' receives it from 'e->question' here", 9),
         ("and sends to 'e->answer'", 10),
     ]
+
+
+def test_the_notes_of_a_deadlock_name_the_join_on_the_way() -> None:
+    found = warned(read_program(ROOT / "tests/cases/warnings/joined.macah"))[0]
+    assert [note.message for note in found.notes] == [
+        "the send to 'b'",
+        "'from_b' receives it from 's' here",
+        "its end is waited for here",
+        "before 'to_a' sends to 's'",
+    ]
+
+
+ONE_WAY = """#include <pthread.h>
+static int stream a, b;
+static void *produce(void *p) {{ for (int i = 0; i < 9; i++) a <! i; return 0; }}
+static void *consume(void *p) {{ for (int i = 0; i < 9; i++) {{ int x; x <? b; }} return 0; }}
+static void *work(void *p) {{
+  kernel {{ for (int i = 0; i < 9; i++) {{ int x; x <? a; b <! x; }} }}
+  return 0;
+}}
+pthread_mutex_t m; pthread_cond_t c;
+{} {{
+  pthread_t p, q, r;
+  int x;
+  a = stream_create(int), b = stream_create(int);
+  {}
+}}"""
+STARTS = "pthread_create(&p, 0, produce, 0); pthread_create(&q, 0, consume, 0); "
+
+
+@pytest.mark.parametrize(
+    ("main", "body", "certain"),
+    [
+        ("int main(void)", STARTS + "work(0); pthread_join(p, 0); pthread_join(q, 0);", True),
+        ("int main(void)", "produce(0); pthread_create(&r, 0, work, 0); consume(0);", True),
+        ("int main(void)", "pthread_create(&r, 0, work, 0); for (;;) { a <! 1; x <? b; }", False),
+        ("int main(void)", "pthread_create(&r, 0, work, 0); produce(0); consume(0); produce(0);", False),
+        # what is looked at without waiting may be waited for in a loop
+        ("int main(void)", "pthread_create(&r, 0, work, 0); while (pstream_empty(b)) a <! 1;", False),
+        # threads that wait for each other in other ways; a stream that somebody else uses; no main
+        ("int main(void)", STARTS + "pthread_cond_wait(&c, &m); work(0);", False),
+        ("int main(void)", STARTS + "void other(int stream); other(b); work(0);", False),
+        ("int start(void)", STARTS + "work(0); pthread_join(p, 0); pthread_join(q, 0);", False),
+    ],
+)
+def test_whether_what_a_kernel_receives_may_come_of_what_it_sends(
+    main: str, body: str, certain: bool, tmp_path: Path
+) -> None:
+    source = tmp_path / "t.macah"
+    source.write_text(ONE_WAY.format(main, body))
+    assert flow_of(read_program(source)).one_way == ({"work_kernel"} if certain else set())
+
+
+def test_a_kernel_that_only_receives_is_one_way_without_a_main() -> None:
+    text = "void f(int stream s) { int x; kernel { for (int i = 0; i < 9; i++) x <? s; } }"
+    assert flow_of(parse_program(text, Path("t.macah"))).one_way == {"f_kernel"}
 
 
 def test_a_program_too_large_to_walk_gets_no_warning_of_its_streams() -> None:
