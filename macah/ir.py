@@ -366,7 +366,7 @@ class Kernel:
     so many iterations inner loops make at least, some for nothing, so that it is known ahead when they end.
     `delay`: so many iterations pass between the start of a row of a nest and its first one (`delay_rows`).
     `most`: the flat loop makes no more iterations than these, if that is known (`find_sites`). `one_way`: it
-    certainly receives nothing that comes of what it sends.
+    certainly receives nothing that comes of what it sends, and nobody serves two of its streams in turn.
     """
 
     name: str

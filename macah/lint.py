@@ -52,8 +52,9 @@ def warnings(
 class Flow:
     """How what kernels send may lead to what they receive.
 
-    `lock_step`: those that may wait for data that only what they have not sent yet can bring. `one_way`:
-    those that certainly receive nothing that comes of what they send.
+    `lock_step`: those that may wait for data that only what they have not sent yet can bring.
+    `one_way`: those that certainly receive nothing that comes of what they send, nor use streams that are
+    served in turn.
     """
 
     lock_step: frozenset[str]
@@ -62,14 +63,11 @@ class Flow:
 
 def flow_of(program: Program) -> Flow:
     """The kernels of both kinds; most programs have none of the first."""
-    mixed = {site.name for site in program.kernels if _sends_and_receives(site)}
-    one_sided = frozenset(site.name for site in program.kernels if site.name not in mixed)
-    if not mixed:
-        return Flow(frozenset(), one_sided)
+    if not any(_uses_streams(site) for site in program.kernels):
+        return Flow(frozenset(), frozenset())
     with deep_recursion():
         threads = Threads(program, Names(program.unit))
-        locked = frozenset(site.name for site, _ in deadlocks(threads))
-        return Flow(locked, one_sided | one_way(threads))
+        return Flow(frozenset(site.name for site, _ in deadlocks(threads)), one_way(threads))
 
 
 def _all(
@@ -93,10 +91,9 @@ def _all(
     yield from kernel_warnings(kernels, fabric)
 
 
-def _sends_and_receives(site: KernelSite) -> bool:
+def _uses_streams(site: KernelSite) -> bool:
     """Whether that can be seen without a look at the functions that the kernel calls, or it calls any."""
-    kinds = {type(node) for node in walk(site.node.body)}
-    return FuncCall in kinds or {Send, Receive} <= kinds
+    return any(isinstance(node, Send | Receive | FuncCall) for node in walk(site.node.body))
 
 
 def _position(found: Diagnostic) -> tuple[str, int, int, str]:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+
+from networkx import Graph, connected_components
 
 from macah.lint_events import Entry, Event, Thread
 from macah.lint_threads import Threads
@@ -78,7 +81,11 @@ def way(threads: Threads, send: Event, receive: Event, steps: Steps) -> list[Ste
 
 
 def one_way(threads: Threads) -> frozenset[str]:
-    """The kernels that certainly do not receive what may be sent only because of what they send."""
+    """The kernels that certainly do not receive what may be sent only because of what they send.
+
+    Nor do those depend on each other who serve the streams of one direction, so that none of these has to be
+    used for another one to go on.
+    """
     events = threads.events
     if not threads.whole or threads.waits or any(e.site is None or e.site in threads.escaped for e in events):
         return frozenset()
@@ -87,15 +94,32 @@ def one_way(threads: Threads) -> frozenset[str]:
     for event in events:
         if event.entry is not None:
             inside.setdefault(event.entry, []).append(event)
-    answered = {
+    tied = {
         id(entry.node)
         for entry, own in inside.items()
-        for send in own
-        for receive in own
-        if send.kind == "send" and receive.kind in _LEARNS and way(threads, send, receive, steps) is not None
+        if _is_answered(threads, own, steps) or _is_served_in_turn(threads, own)
     }
-    entered = {id(entry.node) for entry in inside} - answered
-    return frozenset(site.name for site in threads.program.kernels if id(site.node) in entered)
+    free = {id(entry.node) for entry in inside} - tied
+    return frozenset(site.name for site in threads.program.kernels if id(site.node) in free)
+
+
+def _is_answered(threads: Threads, kernel: list[Event], steps: Steps) -> bool:
+    sends = [event for event in kernel if event.kind == "send"]
+    receives = [event for event in kernel if event.kind in _LEARNS]
+    return any(way(threads, a, b, steps) is not None for a, b in product(sends, receives))
+
+
+def _is_served_in_turn(threads: Threads, kernel: list[Event]) -> bool:
+    """Whether two streams of one direction may be, by somebody or by several who wait for each other."""
+    served: Graph[Thread | Site | None] = Graph()
+    for event in threads.events:
+        if event.thread is not kernel[0].thread and event.kind in ("send", *_LEARNS):
+            served.add_edge(event.thread, event.site)
+    for kinds in (("send",), _LEARNS):
+        own = {event.site for event in kernel if event.kind in kinds} & served.nodes
+        if any(len(own & part) > 1 for part in connected_components(served)):
+            return True
+    return False
 
 
 def _own_steps(threads: Threads, kinds: Iterable[str]) -> Iterator[Step]:

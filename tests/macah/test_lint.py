@@ -137,9 +137,39 @@ def test_whether_what_a_kernel_receives_may_come_of_what_it_sends(
     assert flow_of(read_program(source)).one_way == ({"work_kernel"} if certain else set())
 
 
-def test_a_kernel_that_only_receives_is_one_way_without_a_main() -> None:
-    text = "void f(int stream s) { int x; kernel { for (int i = 0; i < 9; i++) x <? s; } }"
-    assert flow_of(parse_program(text, Path("t.macah"))).one_way == {"f_kernel"}
+SERVED = """#include <pthread.h>
+static int stream a, b, c;
+static void *both(void *p) {{ for (int i = 0; i < 9; i++) {{ a <! i; b <! i; }} return 0; }}
+static void *first(void *p) {{ for (int i = 0; i < 9; i++) a <! i; return 0; }}
+static void *second(void *p) {{ for (int i = 0; i < 9; i++) {{ int x; x <? c; b <! x; }} return 0; }}
+static void *more(void *p) {{ for (int i = 0; i < 9; i++) {{ a <! i; c <! i; }} return 0; }}
+static void *third(void *p) {{ for (int i = 0; i < 9; i++) c <! i; return 0; }}
+int main(void) {{
+  pthread_t t, u;
+  int x, y, s = 0;
+  a = stream_create(int), b = stream_create(int), c = stream_create(int);
+  {}
+  kernel {{ for (int i = 0; i < 9; i++) {{ x <? a; y <? b; s += x * y; }} }}
+  return s;
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("served", "certain"),
+    [
+        ("pthread_create(&t, 0, both, 0);", False),
+        ("pthread_create(&t, 0, first, 0); pthread_create(&t, 0, second, 0);", True),
+        # in a roundabout way
+        ("pthread_create(&t, 0, more, 0); pthread_create(&u, 0, second, 0);", False),
+        ("pthread_create(&t, 0, first, 0); pthread_create(&t, 0, second, 0); third(0);", True),
+    ],
+)
+def test_whether_somebody_serves_two_streams_of_a_kernel_in_turn(
+    served: str, certain: bool, tmp_path: Path
+) -> None:
+    source = tmp_path / "t.macah"
+    source.write_text(SERVED.format(served))
+    assert flow_of(read_program(source)).one_way == ({"main_kernel"} if certain else set())
 
 
 def test_a_program_too_large_to_walk_gets_no_warning_of_its_streams() -> None:
