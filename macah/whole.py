@@ -6,8 +6,9 @@
 
 The loop around then takes one iteration for what took several, arrays that only such loops index become
 scalars, and no tests are left. They go together, as several often use one array. Of loops that use streams,
-those go along that are over when they send. Those that only receive from one stream, or only send to one, do
-where that is safe (`lint_ways.one_way`): all of their iterations wait for the last one's element. Others stay.
+those go along that are over when they send. Those that only receive from one stream, or only send to one,
+do where that is safe (`lint_ways.one_way`): all iterations of these wait for the last one's element. Others
+stay.
 """
 
 from __future__ import annotations
