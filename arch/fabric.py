@@ -164,6 +164,11 @@ class Fabric:
         return plain + sum(r.kind is Kind.REGISTER for r in some if r.narrow == narrow)
 
     @cached_property
+    def largest_memory(self) -> int:
+        """The words of the largest memory; 0 if there are none."""
+        return max((bank.words for bank in self.memories), default=0)
+
+    @cached_property
     def planes(self) -> bool:
         """Whether there is a plane of bits."""
         return any(resource.narrow for resource in self.resources)

@@ -86,7 +86,7 @@ def _refuse_impossible(problem: Problem) -> None:
 
 def _refuse_memories(problem: Problem) -> None:
     dfg, fabric = problem.dfg, problem.fabric
-    largest = max((bank.words for bank in fabric.memories), default=0)
+    largest = fabric.largest_memory
     for m, memory in enumerate(dfg.memories):
         group = problem.streams + m
         members = _members(problem, group)
@@ -137,7 +137,7 @@ def pack_memories(problem: Problem, central: bool = False) -> list[int]:
         f"array {memory.name} ({memory.words} words) fits into no memory beside the others",
         Shortage.MEMORIES,
         memory.words,
-        max(bank.words for bank in problem.fabric.memories),
+        problem.fabric.largest_memory,
         _members(problem, problem.streams + left),
     )
 

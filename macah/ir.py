@@ -361,12 +361,13 @@ class Kernel:
     `ordered`: operations on different streams keep their order as well, as seen from outside. `bubbles`:
     receives do not hold up what comes before them. `without`: the optimisations (`optional.py`) not to be
     done. `unroll`: how many copies of the body the plain loops at these places get, 0 for all of them.
-    `room`: the memories over which arrays may be spread. `rare`: decisions about branches with EXPECT.
-    `tests_first`: the places of `while` loops that spend an iteration on finding that they are over. `row`:
-    so many iterations inner loops make at least, some for nothing, so that it is known ahead when they end.
-    `delay`: so many iterations pass between the start of a row of a nest and its first one (`delay_rows`).
-    `most`: the flat loop makes no more iterations than these, if that is known (`find_sites`). `one_way`: it
-    certainly receives nothing that comes of what it sends, and nobody serves two of its streams in turn.
+    `room`: the memories over which arrays may be spread. `words`: what the largest memory has, if that is
+    known. `rare`: decisions about branches with EXPECT. `tests_first`: the places of `while` loops that spend
+    an iteration on finding that they are over. `row`: so many iterations inner loops make at least, some for
+    nothing, so that it is known ahead when they end. `delay`: so many iterations pass between the start of a
+    row of a nest and its first one (`delay_rows`). `most`: the flat loop makes no more iterations than these,
+    if that is known (`find_sites`). `one_way`: it certainly receives nothing that comes of what it sends, and
+    nobody serves two of its streams in turn.
     """
 
     name: str
@@ -379,6 +380,7 @@ class Kernel:
     without: frozenset[str] = frozenset()
     unroll: tuple[tuple[Place, int], ...] = ()
     room: Room | None = None
+    words: int | None = None
     bubbles: bool = False
     rare: tuple[RareBranch, ...] = ()
     tests_first: tuple[Place, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -17,9 +18,8 @@ from macah.todfg import build_dfg
 from macah.walk import arrays_read, arrays_written, statements
 
 MORE_MEMORY = (
-    "stream the data in parts, or describe larger memories in an architecture of your own (--arch FILE)"
+    "stream the data in parts, or take an architecture with more or larger memories (--arch NAME or FILE)"
 )
-"""An array lies in one memory; a larger grid has more of them, which are as small."""
 
 
 def kernel_warnings(kernels: Sequence[ir.Kernel], fabric: Fabric | None) -> Iterator[Diagnostic]:
@@ -39,12 +39,11 @@ def _may_be_large(kernel: ir.Kernel, fabric: Fabric) -> bool:
     """Whether it is worth the time to find out which of the arrays need memory."""
     arrays = arrays_read(kernel.body) | arrays_written(kernel.body)
     words = [array.size * array.bits // 32 for array in arrays]
-    room = [bank.words for bank in fabric.memories]
-    return max(words, default=0) > max(room, default=0) or 2 * sum(words) > sum(room)
+    return 2 * sum(words) > sum(bank.words for bank in fabric.memories)
 
 
 def _too_large(kernel: ir.Kernel, fabric: Fabric) -> Iterator[Diagnostic]:
-    dfg = build_dfg(optimize(kernel), fabric)
+    dfg = build_dfg(optimize(replace(kernel, words=fabric.largest_memory)), fabric)
     try:
         minimum_interval(dfg, fabric)
     except DoesNotFit as problem:

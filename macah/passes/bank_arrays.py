@@ -7,7 +7,8 @@ x = a[i] + a[i + 1]           ->        x = a[4n][i >> 2] + a[4n+1][i >> 2]
 Element n of `a[4n+1]` is element 4 * n + 1 of `a`. Banks may have blocks of neighbours (`bank_plan`, which
 says what is spread). An access of whose index enough is known touches one bank; where less is known it
 touches several, which costs selects and tests. The dimension and the number of banks are those with which
-the ports suffice, or nearly, for the interval that `Kernel.room` wants.
+the ports suffice, or nearly, for the interval that `Kernel.room` wants. Arrays that are larger than any
+memory are spread in any case, in the way that costs least.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import replace
 from macah import ir
 from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
 from macah.offsets import Offsets
-from macah.passes.bank_plan import BankFinder, plan
+from macah.passes.bank_plan import BankFinder, fitting, plan
 from macah.passes.banks import Spread
 from macah.site import Affine, Loop
 from macah.walk import arrays_written, bodies, both, loads_in, map_expr, written
@@ -27,15 +28,18 @@ Index = tuple[Expr, ...]
 
 
 def bank_arrays(kernel: ir.Kernel) -> ir.Kernel:
-    """The kernel with arrays spread over as many memories as its room wants and has."""
-    while kernel.room is not None:
-        spread = plan(kernel, kernel.room)
-        if not spread:
-            break
-        body, _ = _Rewriter(arrays_written(kernel.body), spread).body(kernel.body)
-        captured = tuple(_captures(kernel.captured, spread, arrays_written(body)))
-        kernel = replace(kernel, body=body, captured=captured)
+    """The kernel with arrays spread over as many memories as they, and then its room, want and have."""
+    while kernel.words is not None and (spread := fitting(kernel, kernel.words)):
+        kernel = _spread(kernel, spread)
+    while kernel.room is not None and (spread := plan(kernel, kernel.room)):
+        kernel = _spread(kernel, spread)
     return kernel
+
+
+def _spread(kernel: ir.Kernel, spread: Mapping[Array, Spread]) -> ir.Kernel:
+    body, _ = _Rewriter(arrays_written(kernel.body), spread).body(kernel.body)
+    captured = tuple(_captures(kernel.captured, spread, arrays_written(body)))
+    return replace(kernel, body=body, captured=captured)
 
 
 class _Rewriter(BankFinder):

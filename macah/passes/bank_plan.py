@@ -128,6 +128,24 @@ class Survey(BankFinder):
                     memories += way.count - 1
         return found
 
+    def fitting(self, words: int) -> dict[Array, Spread]:
+        """Ways to spread the arrays that are larger than a memory of so many words."""
+        found = {array: self.smaller(array, words) for array in self.accesses if array.size > words}
+        return {array: way for array, way in found.items() if way is not None}
+
+    def smaller(self, array: Array, words: int) -> Spread | None:
+        """The way with no more words in a memory that costs the fewest operations, if there is one."""
+        accesses = self.accesses[array]
+        ways = [way for ways in _ways(array, accesses) for way in ways if way.words <= words]
+        return min(ways, key=lambda way: (self.extra(way, accesses), way.count), default=None)
+
+    def extra(self, way: Spread, accesses: Sequence[Access]) -> int:
+        """Operations for the accesses that do not know their bank."""
+        return sum(_extra(way, self.touched(way, access)) for access in accesses)
+
+    def touched(self, way: Spread, access: Access) -> range:
+        return way.touched(access.index[way.dimension], self.forms, access.loop)
+
     def best(
         self, array: Array, accesses: Sequence[Access], room: ir.Room, load: int, most: int
     ) -> Spread | None:
@@ -146,14 +164,11 @@ class Survey(BankFinder):
         self, way: Spread, accesses: Sequence[Access], room: ir.Room
     ) -> tuple[int, bool, int, int] | None:
         """Cycles for accesses to the busiest bank, whether numbers are odd, banks, operations for them."""
-        load, extra = Counter[int](), 0
-        for access in accesses:
-            banks = way.touched(access.index[way.dimension], self.forms, access.loop)
-            load.update(banks)
-            if len(banks) > 1:
-                extra += 2 * (len(banks) - 1) + (0 if way.is_plain else DIVISION)
+        load, extra = Counter[int](), self.extra(way, accesses)
         if extra > MOST_EXTRA:
             return None
+        for access in accesses:
+            load.update(self.touched(way, access))
         cycles = max(room.interval, _ceil(max(load.values()), room.ports))
         return cycles, not way.is_plain, way.count, extra
 
@@ -169,7 +184,7 @@ class Survey(BankFinder):
         unknown = [
             touch
             for access, touch in zip(accesses, self.touches[array], strict=True)
-            if all(len(way.touched(access.index[way.dimension], self.forms, access.loop)) > 1 for way in ways)
+            if all(len(self.touched(way, access)) > 1 for way in ways)
         ]
         why = (
             "" if unknown else "banks would need more memories or operations, or leave the interval as it is"
@@ -179,16 +194,27 @@ class Survey(BankFinder):
 
 def not_banked(kernel: ir.Kernel, name: str) -> Refusal | None:
     """Why the array of that name would gain nothing from banks, if it is in the kernel."""
-    survey = Survey(arrays_written(kernel.body))
-    survey.body(kernel.body)
-    return survey.reason(name)
+    return _survey(kernel).reason(name)
 
 
 def plan(kernel: ir.Kernel, room: ir.Room) -> Mapping[Array, Spread]:
-    """The arrays that are to be spread."""
+    """The arrays that are to be spread for their accesses."""
+    return _survey(kernel).plan(room)
+
+
+def fitting(kernel: ir.Kernel, words: int) -> Mapping[Array, Spread]:
+    """The arrays that are to be spread as no memory has more than so many words."""
+    return _survey(kernel).fitting(words)
+
+
+def _survey(kernel: ir.Kernel) -> Survey:
     survey = Survey(arrays_written(kernel.body))
     survey.body(kernel.body)
-    return survey.plan(room)
+    return survey
+
+
+def _extra(way: Spread, banks: range) -> int:
+    return 2 * (len(banks) - 1) + (0 if way.is_plain else DIVISION) if len(banks) > 1 else 0
 
 
 def _ways(array: Array, accesses: Sequence[Access], odd: bool = True) -> Iterator[list[Spread]]:

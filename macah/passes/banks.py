@@ -57,12 +57,20 @@ class Spread:
         """The memory of a bank."""
         if number not in self.banks:
             array, d = self.array, self.dimension
-            whole, rest = divmod(array.shape[d], self.round)
-            extent = whole * self.block + max(0, min(self.block, rest - number * self.block))
-            shape = (*array.shape[:d], extent, *array.shape[d + 1 :])
+            shape = (*array.shape[:d], self.extent(number), *array.shape[d + 1 :])
             initial = tuple(self._initial(number)) if array.initial else ()
             self.banks[number] = replace(array, name=self._name(number), shape=shape, initial=initial)
         return self.banks[number]
+
+    def extent(self, number: int) -> int:
+        """How long a bank is in the dimension that is spread."""
+        whole, rest = divmod(self.array.shape[self.dimension], self.round)
+        return whole * self.block + max(0, min(self.block, rest - number * self.block))
+
+    @property
+    def words(self) -> int:
+        """How many the first bank has, which is the largest."""
+        return self.array.size // self.array.shape[self.dimension] * self.extent(0)
 
     def bank_of(self, place: int) -> int:
         """The bank of an element of the array."""

@@ -146,6 +146,8 @@ def check(
             kernels = [replace(kernel, row=2 + len(text) % 4) for kernel in kernels]
         else:
             kernels = [replace(kernel, delay=len(text) % 5) for kernel in kernels]
+        if not len(text) % 5:
+            kernels = [replace(kernel, words=3 + len(text) % 7) for kernel in kernels]
         if unroll > 1:
             room = ir.Room(memories=1000, ports=1, interval=1, odd=True)
             kernels = [replace(k, unroll=tuple((p, unroll) for p in loops_of(k)), room=room) for k in kernels]

@@ -21,6 +21,7 @@ from macah.passes.banks import Spread
 from macah.passes.invert_loops import invert_loops
 from macah.passes.remove_leaves import remove_leaves
 from macah.run import KernelRun, run_kernel
+from macah.walk import arrays_read, arrays_written
 
 ONE_PORT = ir.Room(memories=1000, ports=1, interval=1, odd=True)
 NO_PORTS = replace(ONE_PORT, interval=1000)
@@ -73,7 +74,12 @@ def test_random_kernels_with_blocks_run_alike(monkeypatch: pytest.MonkeyPatch) -
     run_alike(200)
 
 
-def run_alike(first: int) -> None:
+@pytest.mark.parametrize("words", [1, 3, 5])
+def test_random_kernels_with_arrays_too_large_for_a_memory_run_alike(words: int) -> None:
+    run_alike(300, words)
+
+
+def run_alike(first: int, words_of_memory: int | None = None) -> None:
     spread = 0
     for seed in range(first, first + 50):
         made = random_kernel(seed, Choices(size=25))
@@ -82,7 +88,11 @@ def run_alike(first: int) -> None:
         inputs = {"in": [(w,) for w in words[:10]], "try": [(w,) for w in words[10:14]]}
         scalars = {**dict(zip("abc", words[14:17], strict=True)), LIMIT.name: source.randrange(6)}
         memory = {f"A[{place}]": word for place, word in enumerate(words[16:24])}
-        result = banked(made)
+        small = replace(made, words=words_of_memory)
+        result = banked(small) if words_of_memory is None else banked(small, NO_PORTS)
+        if words_of_memory is not None:
+            touched = arrays_read(result.body) | arrays_written(result.body)
+            assert max([array.size for array in touched], default=0) <= words_of_memory
         spread += result.body != banked(made, replace(ONE_PORT, ports=1000)).body
         plain = banked(made, replace(ONE_PORT, ports=1000))
         assert ran(result, scalars, memory, inputs) == ran(plain, scalars, memory, inputs), (

@@ -47,8 +47,8 @@ def test_a_program_has_the_warnings_that_its_comments_say(path: Path) -> None:
 
 
 def test_arrays_that_the_memories_cannot_hold_are_told_before_mapping() -> None:
-    text = """void f(const int t[5000], int stream s) {
-  k: kernel { for (int i = 0; i < 5000; i++) s <! t[i]; }
+    text = """void f(const int t[50000], int stream s) {
+  k: kernel { for (int i = 0; i < 50000; i++) s <! t[i]; }
   scalars: kernel {
     struct { int a[1000], b[1000], c[1000], d[1000], e[1000], f[1000], g[1000], h[1000], i[1000]; } v;
     FOR (int i = 0; i < 1000; i += 250) {
@@ -60,10 +60,12 @@ def test_arrays_that_the_memories_cannot_hold_are_told_before_mapping() -> None:
 """
     program = parse_program(text, Path("t.macah"))
     (found,) = warned(program, load_fabric("grid4x4"))
-    assert found.message.startswith("kernel 'k' will not fit on grid4x4: array t has 5000 words; the largest")
+    assert found.message.startswith("kernel 'k' will not fit on grid4x4: the arrays have 50000 words; the")
     assert (found.code, found.where, found.severity) == ("memory-size", Place("t.macah", 2, 3), "warning")
     assert [note.where.line for note in found.notes if note.where] == [2]
     assert warned(program) == ()
+    spread = parse_program(text.replace("50000", "5000"), Path("t.macah"))
+    assert warned(spread, load_fabric("grid4x4")) == ()
 
 
 def test_a_kernel_whose_order_is_kept_gets_no_warning_of_deadlock() -> None:
