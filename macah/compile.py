@@ -189,6 +189,8 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
         unstaged = problem.shortage in _CROWDED and not heavy
         if unstaged and (found := _in_stages(front, fabric, wanted, stages)):
             return found
+        if problem.shortage in _CROWDED and (found := _chosen_again(front, fabric, options, stages)):
+            return found
         lowered = replace(front.plain, without=front.plain.without | GROWING)
         smaller = _smaller(front, lowered, fabric) if problem.shortage in _CROWDED else None
         if smaller is not None and smaller.dfg.bare() != front.dfg.bare():
@@ -206,6 +208,21 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
             if (smaller := _ungrown(front, fabric)) is not None:
                 return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
     return front, mapping
+
+
+def _chosen_again(
+    front: Front, fabric: Fabric, options: Options, stages: Stages
+) -> tuple[Front, Mapping] | None:
+    """A mapping with fewer copies of loops' bodies, if there were some that nobody asked for."""
+    while front.lowered.unroll != front.plain.unroll:
+        nodes = len(front.dfg.nodes)
+        choice = spread(with_turns(front.plain, fabric), fabric, NONE not in options.unroll, nodes // 2)
+        if choice is None or len(choice.dfg.nodes) >= nodes:
+            return None
+        front = Front(front.site, front.plain, choice.kernel, choice.final, choice.dfg)
+        with suppress(DoesNotFit):
+            return front, map_kernel(front.dfg, fabric, options.mapping(), stages.say)
+    return None
 
 
 def _in_stages(

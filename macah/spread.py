@@ -47,23 +47,26 @@ ROWS = (2, 3, 4)
 """So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
 
 
-def spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool = True) -> Choice | None:
+def spread(
+    kernel: ir.Kernel, fabric: Fabric, automatic: bool = True, most: int = MOST_NODES
+) -> Choice | None:
     """What is chosen for a lowered kernel; `automatic`: loops get copies that nobody asked for.
 
-    None if it is too large for that, or cannot be compiled: who does will say why.
+    Graphs with more than `most` nodes are not chosen. None if the kernel is too large for a choice, or cannot
+    be compiled: who does will say why.
     """
     try:
-        return _spread(kernel, fabric, automatic)
+        return _spread(kernel, fabric, automatic, most)
     except (MacahError, DoesNotFit):
         return None
 
 
-def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> Choice | None:
+def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Choice | None:
     plain = opened(kernel)
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
         return None
     loops = loop_trips(plain)
-    trials = Trials(loops, fabric)
+    trials = Trials(loops, fabric, most)
     best = trials.choice(kernel)
     if automatic and enabled(kernel, "unroll_loops"):
         best = _unrolled(best, trials)
@@ -99,8 +102,8 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
             made = trials.choice(replace(kernel, unroll=unroll, room=None))
         except (MacahError, DoesNotFit):
             continue  # a counter is not known after all, or the fabric is too small
-        nodes = MOST_NODES * (LARGER if made.cycles <= MUCH * plain.cycles else 1)
-        if made.cycles <= GAIN * plain.cycles and len(made.dfg.nodes) <= nodes:
+        larger = LARGER if trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles else 1
+        if made.cycles <= GAIN * plain.cycles and len(made.dfg.nodes) <= larger * trials.most:
             return made
     return None
 
@@ -130,7 +133,7 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
         base = best
         known = [(1, base)]  # what copies came to
         for factor in FACTORS:
-            if factor > loop.trips or len(base.dfg.nodes) > MOST_NODES:
+            if factor > loop.trips or len(base.dfg.nodes) > trials.most:
                 break
             copied = replace(kernel, unroll=(*base.kernel.unroll, (loop.where, factor)))
             hoped = trials.iterations(copied) * _expected(known, factor, trials)
@@ -138,7 +141,7 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
                 continue
             tried = trials.choice(copied, odd)
             known.append((factor, tried))
-            if len(tried.dfg.nodes) > MOST_NODES or tried.cycles > base.cycles:
+            if len(tried.dfg.nodes) > trials.most or tried.cycles > base.cycles:
                 break
             if tried.cycles <= GAIN * best.cycles and tried.interval <= longest:
                 best = tried
@@ -168,7 +171,7 @@ def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     if not places or not hurried or not enabled(best.kernel, "tests_first"):
         return best
     tried = trials.choice(replace(best.kernel, tests_first=places))
-    return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= MOST_NODES else best
+    return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= trials.most else best
 
 
 def _paced(best: Choice, trials: Trials) -> Choice:
@@ -183,7 +186,7 @@ def _paced(best: Choice, trials: Trials) -> Choice:
             continue  # it is what it was
         tried = trials.choice(paced)
         better = (trials.full(tried), tried.bounds.mii) < (trials.full(found), found.bounds.mii)
-        if better and pays(trials.full(tried), trials.full(best)) and len(tried.dfg.nodes) <= MOST_NODES:
+        if better and pays(trials.full(tried), trials.full(best)) and len(tried.dfg.nodes) <= trials.most:
             found = tried
     return found
 
@@ -218,7 +221,7 @@ def _delayed(best: Choice, trials: Trials) -> Choice:
             last = delay == DELAYS[-1]
             tried = longest if last else trials.choice(replace(base, delay=delay))
             now = tried.interval * (trips + delay)
-            if now < cost and len(tried.dfg.nodes) <= MOST_NODES:
+            if now < cost and len(tried.dfg.nodes) <= trials.most:
                 found, cost = tried, now
     return found
 

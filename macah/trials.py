@@ -44,10 +44,14 @@ class Choice:
 
 
 class Trials:
-    """Tries one kernel, whose loops these are, with other choices than those it came with."""
+    """Tries one kernel, whose loops these are, with other choices than those it came with.
 
-    def __init__(self, loops: tuple[LoopTrips, ...], fabric: Fabric) -> None:
+    Graphs with more than `most` nodes are none to be chosen.
+    """
+
+    def __init__(self, loops: tuple[LoopTrips, ...], fabric: Fabric, most: int) -> None:
         self.loops = loops
+        self.most = most
         self.fabric = fabric
         self.ports = min((len(bank.ports) for bank in fabric.memories), default=0)
         # by the choices that passes before `bank_arrays` or behind it ask for, and what that made of them
