@@ -66,11 +66,13 @@ def _steps(threads: Threads) -> Steps:
         if event.kind == "send" and event.site is not None:
             sends.setdefault(event.thread, []).append(event)
 
-    def needs(step: Step) -> bool:
+    def counts(step: Step) -> bool:
         receive, send = step.receive, step.send
+        if step.join is not None:
+            return True
         return _depends(receive, send, threads.names) and not _primed(send, sends[send.thread])
 
-    return by_site(step for step in all_steps(threads) if step.join is not None or needs(step))
+    return by_site(all_steps(threads), counts)
 
 
 def _depends(receive: Event, send: Event, names: Names) -> bool:

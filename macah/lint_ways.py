@@ -7,7 +7,7 @@ The second `produce` sends behind all that `consume` receives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -51,14 +51,14 @@ def all_steps(threads: Threads, kinds: Iterable[str] = ("receive",)) -> Iterator
                 yield from (Step(e, send, join, then) for e in before if e.thread is not send.thread)
 
 
-def by_site(steps: Iterable[Step]) -> Steps:
-    """One of those that are alike in their streams and threads, by what is received from."""
+def by_site(steps: Iterable[Step], counts: Callable[[Step], bool] = lambda _: True) -> Steps:
+    """By what is received from: of the steps with the same streams and threads, the first that counts."""
     found: dict[Site, list[Step]] = {}
     seen: set[tuple[object, ...]] = set()
     for step in steps:
         receive, send = step.receive, step.send
         key = (receive.thread, receive.site, send.thread, send.site, step.join)
-        if receive.site is not None and key not in seen:
+        if receive.site is not None and key not in seen and counts(step):
             seen.add(key)
             found.setdefault(receive.site, []).append(step)
     return found
@@ -87,7 +87,9 @@ def one_way(threads: Threads) -> frozenset[str]:
     used for another one to go on.
     """
     events = threads.events
-    if not threads.whole or threads.waits or any(e.site is None or e.site in threads.escaped for e in events):
+    unseen = any(event.site is None or event.site in threads.escaped for event in events)
+    waits = threads.waits or any(_waits_for_any(threads, join) for join in threads.joins)
+    if not threads.whole or unseen or waits:
         return frozenset()
     steps = by_site(all_steps(threads, _LEARNS))
     inside: dict[Entry, list[Event]] = {}
@@ -135,16 +137,19 @@ def _own_steps(threads: Threads, kinds: Iterable[str]) -> Iterator[Step]:
 
 
 def _awaited(threads: Threads, join: Event) -> set[Thread]:
-    """The threads whose end is waited for: any other one that may have begun, if that is not known."""
+    """The threads whose end is waited for, as far as they are known, and may have begun."""
     places = {id(value.node) for value in join.values if isinstance(value, Site)}
-    known = bool(places) and len(places) == len(join.values)
     return {
         thread
         for thread, start in threads.starts.items()
-        if thread is not join.thread
-        and (not known or id(start.node) in places)
-        and (start.thread is not join.thread or start.leads_to(join))
+        if id(start.node) in places and (start.thread is not join.thread or start.leads_to(join))
     }
+
+
+def _waits_for_any(threads: Threads, join: Event) -> bool:
+    """Whether somebody may be waited for who is not known, before anything is sent."""
+    known = bool(join.values) and all(isinstance(value, Site) for value in join.values)
+    return not known and any(e.kind == "send" and _behind(threads, join, e) for e in threads.events)
 
 
 def _behind(threads: Threads, join: Event, send: Event) -> Event | None:

@@ -136,8 +136,8 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
             if factor > loop.trips or len(base.dfg.nodes) > trials.most:
                 break
             copied = replace(kernel, unroll=(*base.kernel.unroll, (loop.where, factor)))
-            hoped = trials.iterations(copied) * _expected(known, factor, trials)
-            if hoped > min(GAIN * best.cycles, most):
+            cycles = trials.iterations(copied) * _expected(known, factor, trials)
+            if cycles > min(GAIN * best.cycles, most):
                 continue
             tried = trials.choice(copied, odd)
             known.append((factor, tried))

@@ -125,6 +125,13 @@ STARTS = "pthread_create(&p, 0, produce, 0); pthread_create(&q, 0, consume, 0); 
         ("int main(void)", "pthread_create(&r, 0, work, 0); produce(0); consume(0); produce(0);", False),
         # what is looked at without waiting may be waited for in a loop
         ("int main(void)", "pthread_create(&r, 0, work, 0); while (pstream_empty(b)) a <! 1;", False),
+        # somebody waits for a thread that is not known, and sends then
+        (
+            "int main(void)",
+            "pthread_t any(void); pthread_create(&r, 0, work, 0); a <! 1; pthread_join(any(), 0); a <! 2;",
+            False,
+        ),
+        ("int main(void)", "pthread_t any(void); " + STARTS + "work(0); pthread_join(any(), 0);", True),
         # threads that wait for each other in other ways; a stream that somebody else uses; no main
         ("int main(void)", STARTS + "pthread_cond_wait(&c, &m); work(0);", False),
         ("int main(void)", STARTS + "void other(int stream); other(b); work(0);", False),
