@@ -14,7 +14,7 @@
 
 enum { TRANSFERS = 16 };
 
-static const char nobody;
+static const char nobody, between; /* for good, and with the lock, while an end passes from one owner to the next */
 static int has_barrier;
 
 static void register_barrier(void) {
@@ -31,8 +31,8 @@ void macah_fence(void) {
 }
 
 /* With the lock, and if the owner is another thread. */
-static void take_away(struct macah_end *end) {
-  macah_store(&end->owner, &nobody);
+static void take_away(struct macah_end *end, const void *next) {
+  macah_store(&end->owner, next);
   macah_fence();
   while (__atomic_load_n(&end->busy, __ATOMIC_ACQUIRE)) sched_yield();
   end->transfers++;
@@ -43,7 +43,7 @@ void macah_take(macah_stream *s, struct macah_end *end) {
   macah_note_user(s, end == &s->receiver);
   const void *owner = __atomic_load_n(&end->owner, __ATOMIC_RELAXED);
   if (owner == &macah_me || owner == &nobody) return;
-  if (owner) take_away(end);
+  if (owner) take_away(end, &between);
   int own = has_barrier && !macah_tracing && !macah_order && end->transfers < TRANSFERS && !(end == &s->sender && macah_load(&s->closed));
   __atomic_store_n(&end->owner, own ? (const void *)&macah_me : &nobody, __ATOMIC_RELEASE);
 }
@@ -52,7 +52,9 @@ void macah_disown(struct macah_end *end) {
   if (__atomic_load_n(&end->owner, __ATOMIC_ACQUIRE) == &nobody) return; /* for good */
   macah_lock(end);
   const void *owner = __atomic_load_n(&end->owner, __ATOMIC_RELAXED);
-  macah_store(&end->owner, &nobody);
-  if (owner != &macah_me && owner != &nobody && owner) take_away(end);
+  if (owner != &macah_me && owner != &nobody && owner)
+    take_away(end, &nobody);
+  else
+    macah_store(&end->owner, &nobody);
   macah_unlock(end);
 }

@@ -115,6 +115,46 @@ def test_many_senders_and_receivers_lose_and_double_nothing(tmp_path: Path, dept
     assert output(host, tmp_path) == ""
 
 
+def test_an_end_that_is_given_up_gets_no_owner_any_more(tmp_path: Path) -> None:
+    """Not even if it passes from one owner to the next at that very moment: simulators rely on it."""
+    host = """
+    #include <pthread.h>
+    void macah_disown(struct macah_end *);
+    enum { SENDERS = 3, ROUNDS = 20000 };
+    static macah_stream *s;
+    static int given_up;
+    static pthread_barrier_t barrier;
+    static void *sender(void *unused) {
+      for (int round = 0; round < ROUNDS; round++) {
+        pthread_barrier_wait(&barrier);
+        for (int last = 0, over; !last; last = over) {
+          over = __atomic_load_n(&given_up, __ATOMIC_ACQUIRE);
+          TRY_SEND(s, &round);
+          if (over && s->sender.owner == (const void *)&macah_me) exit(3);
+        }
+        pthread_barrier_wait(&barrier);
+      }
+      return unused;
+    }
+    int main(void) {
+      pthread_t t[SENDERS];
+      pthread_barrier_init(&barrier, NULL, SENDERS + 1);
+      for (int i = 0; i < SENDERS; i++) pthread_create(&t[i], NULL, sender, NULL);
+      for (int round = 0; round < ROUNDS; round++) {
+        s = CREATE(sizeof(int), 8);
+        given_up = 0;
+        pthread_barrier_wait(&barrier);
+        for (volatile int pause = round % 300; pause > 0; pause--) continue;
+        macah_disown(&s->sender);
+        __atomic_store_n(&given_up, 1, __ATOMIC_RELEASE);
+        pthread_barrier_wait(&barrier);
+        macah_free(s);
+      }
+      for (int i = 0; i < SENDERS; i++) pthread_join(t[i], NULL);
+    }"""
+    assert output(host, tmp_path) == ""
+
+
 def test_accessors_get_a_copy_of_their_arguments(tmp_path: Path) -> None:
     host = """
     struct frame { macah_stream *s; int *data, n; };
