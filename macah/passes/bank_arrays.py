@@ -13,7 +13,7 @@ memory are spread in any case, in the way that costs least.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from macah import ir
@@ -25,6 +25,9 @@ from macah.site import Affine, Loop
 from macah.walk import arrays_written, bodies, both, loads_in, map_expr, written
 
 Index = tuple[Expr, ...]
+
+FEW = 4
+"""So many banks are told apart one by one, with tests that stores may need as well."""
 
 
 def bank_arrays(kernel: ir.Kernel) -> ir.Kernel:
@@ -103,11 +106,8 @@ class _Rewriter(BankFinder):
             return Const(0, load.bits)
         index = self.inside(load.index, spread, touched)
         which = spread.which(load.index[spread.dimension])
-        result: Expr = Load(self.bank(spread, touched[-1]), index)
-        for number in touched[-2::-1]:
-            here = Apply("eq", (which, Const(number)))
-            result = Apply("select", (here, Load(self.bank(spread, number), index), result), load.bits)
-        return result
+        loads = [Load(self.bank(spread, number), index) for number in touched]
+        return _chosen(which, list(zip(touched, loads, strict=True)), load.bits)
 
     def stores(self, stmt: ir.Store, spread: Spread) -> Iterator[Stmt]:
         form = self.forms.of(stmt.index[spread.dimension])
@@ -140,6 +140,18 @@ class _Rewriter(BankFinder):
         known = len(touched) == 1
         place = spread.place(index[d], touched[0], self.offsets) if known else spread.inside(index[d])
         return (*index[:d], place, *index[d + 1 :])
+
+
+def _chosen(which: Expr, loads: Sequence[tuple[int, Load]], bits: int) -> Expr:
+    """That of the loads whose number this is: of a few one after the other, of many by halves."""
+    if len(loads) <= FEW:
+        result: Expr = loads[-1][1]
+        for number, load in loads[-2::-1]:
+            result = Apply("select", (Apply("eq", (which, Const(number))), load, result), bits)
+        return result
+    half = len(loads) // 2
+    first, rest = (_chosen(which, part, bits) for part in (loads[:half], loads[half:]))
+    return Apply("select", (Apply("ult", (which, Const(loads[half][0]))), first, rest), bits)
 
 
 def _captures(
