@@ -10,7 +10,7 @@ on, and those of kernels that do not fit at all, get their least value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -63,11 +63,13 @@ class _Chooser:
     def __init__(self, program: Program, fabric: Fabric) -> None:
         self.program = program
         self.fabric = fabric
-        self._known: dict[str, _Cost | None] = {}
+        self._known: dict[tuple[str, int | None], _Cost | None] = {}
+        # kernels with arrays larger than a memory whatever the constants are; no constant makes one so large
+        self._spread: set[str] = set()
 
     def largest(self, constant: PseudoConstant, values: Mapping[str, int], low: int, high: int) -> int:
         """The largest value that costs no more than the least one: found by doubling steps, then halving."""
-        base = self._costs(values)
+        base = [self._cost(site, values) or self._large(site, values) for site in self.program.kernels]
         best, step, trials = low, 1, 0
         useful = False
         while best < high and step and trials < _TRIALS:
@@ -88,14 +90,21 @@ class _Chooser:
     def _costs(self, values: Mapping[str, int]) -> list[_Cost | None]:
         return [self._cost(site, values) for site in self.program.kernels]
 
+    def _large(self, site: KernelSite, values: Mapping[str, int]) -> _Cost | None:
+        self._spread.add(site.name)
+        return self._cost(site, values)
+
     def _cost(self, site: KernelSite, values: Mapping[str, int]) -> _Cost | None:
         """None if the kernel is in error, or too large for any interval."""
         try:
             kernel = lower(self.program, site, values)
+            if site.name in self._spread:
+                kernel = replace(kernel, words=self.fabric.largest_memory)
             text = show_with_sizes(kernel)
-            if text not in self._known:
-                self._known[text] = self._measured(kernel, text)
-            return self._known[text]
+            key = text, kernel.words
+            if key not in self._known:
+                self._known[key] = self._measured(kernel, text)
+            return self._known[key]
         except MacahError:
             return None
 

@@ -107,8 +107,8 @@ def _front(
         if {site.name, "*"} & {*options.bubbles}:
             plain = replace(plain, bubbles=True)
         unroll = read_unrolling(program, options.unroll).of(plain)
-        plain = replace(plain, without=frozenset(options.disable), unroll=unroll, one_way=one_way)
-        plain = replace(plain, words=fabric.largest_memory)
+        plain = replace(plain, without=frozenset(options.disable), unroll=unroll)
+        plain = replace(plain, one_way=one_way, words=fabric.largest_memory)
         watch("lower", plain)
     with stages(f"weigh rare branches of {site.name}"):
         lowered = with_turns(plain, fabric)

@@ -201,7 +201,7 @@ class Threads(Evaluation):
         if name in _CREATIONS:
             for argument in given[1:]:
                 self.visit(argument, at)
-            return frozenset({self._site(node)})
+            return frozenset({self._site(node, self.sites)})
         if name in _ON_STREAM and given:
             self._event(_ON_STREAM[name], node, given[0], at)
             return NOTHING
@@ -209,7 +209,7 @@ class Threads(Evaluation):
             return self._spawn(node, given[SPAWNS[name] :], at)
         if name in _STARTS and len(given) > _STARTS[name] + 1:
             for thread in locations(self.values(given[0], at)):
-                self.store.write(thread, {self._started.setdefault(id(node), Site(node, place_of(node)))})
+                self.store.write(thread, {self._site(node, self._started)})
             for code in self.values(given[_STARTS[name]], at):
                 argument = self.values(given[_STARTS[name] + 1], at)
                 self._start(code, [(argument, [])], node, at)
@@ -232,11 +232,11 @@ class Threads(Evaluation):
             results = (results or NOTHING) | self._enter(code, passed, (at.context.number, id(node)), at)
         return results
 
-    def _site(self, node: Any) -> Site:
-        return self.sites.setdefault(id(node), Site(node, place_of(node)))
+    def _site(self, node: Any, known: dict[int, Site]) -> Site:
+        return known.setdefault(id(node), Site(node, place_of(node)))
 
     def _spawn(self, node: Any, given: list[Any], at: Walk) -> Values:
-        created: Values = frozenset({self._site(node)})
+        created: Values = frozenset({self._site(node, self.sites)})
         passed = [(created, []), *((self.values(a, at), self.sources(a, at)) for a in given[1:])]
         for code in self.values(given[0], at) if given else ():
             self._start(code, passed, node, at)

@@ -117,6 +117,19 @@ def test_the_report_lists_them() -> None:
     }
 
 
+def test_a_constant_of_a_kernel_with_an_array_larger_than_a_memory_grows_as_in_others() -> None:
+    text = """enum {{ COPIES = ADPC(1, 4) }};
+        int f(const int t[{}]) {{
+          int sum = 0;
+          kernel {{
+            for (int i = 0; i < 1000; i += COPIES) FOR (int k = 0; k < COPIES; k++) sum += t[i + k] ^ k;
+          }}
+          return sum;
+        }}"""
+    small, large = (chosen(text.format(words)) for words in (2000, 5000))
+    assert large == small == {"COPIES": 4}
+
+
 def test_a_constant_that_only_sizes_an_array_grows_up_to_what_a_memory_holds() -> None:
     words = chosen(
         """enum { LOG = ADPC(2, 20) };

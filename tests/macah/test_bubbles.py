@@ -171,12 +171,8 @@ def test_the_price_does_not_grow_with_what_is_computed() -> None:
 
 def test_kernels_in_lock_step_are_found() -> None:
     program = read_program(LOCK_STEP)
-    assert flow_of(program).lock_step == {
-        "filter",
-        "echo",
-        "serve",
-        "chase",
-    }  # and the pragma stands before another
+    found = flow_of(program).lock_step
+    assert found == {"filter", "echo", "serve", "chase"}  # and the pragma stands before another
 
 
 @pytest.mark.slow
