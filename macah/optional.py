@@ -31,6 +31,9 @@ OPTIONAL = {
     "count_trips": Optimisation(
         "loops that run a constant number of times from a start that is none count from 0"
     ),
+    "keep_chosen": Optimisation(
+        "elements at indices that a loop chooses are kept in variables that are chosen with these"
+    ),
     "unroll_loops": Optimisation(
         "bodies of plain loops are copied where that saves cycles, or the user asks"
     ),

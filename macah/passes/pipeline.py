@@ -22,6 +22,7 @@ from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
 from macah.passes.join_heads import join_heads
 from macah.passes.join_loops import join_loops
+from macah.passes.keep_chosen import keep_chosen
 from macah.passes.pace_rows import pace_rows
 from macah.passes.plain_tests import plain_tests
 from macah.passes.remove_leaves import remove_leaves
@@ -56,6 +57,7 @@ PIPELINE = (
     Pass(unroll_for, removes=(ir.UnrolledFor,)),
     Pass(join_heads),
     Pass(count_trips),
+    Pass(keep_chosen),
     Pass(unroll_loops),
     Pass(separate_streams),
     Pass(scalarize_arrays),
@@ -92,7 +94,8 @@ def opened(kernel: ir.Kernel) -> ir.Kernel:
     kernel = inline_calls(kernel)
     kernel = unroll_for(plain_tests(kernel) if enabled(kernel, "plain_tests") else kernel)
     kernel = join_heads(kernel) if enabled(kernel, "join_heads") else kernel
-    return count_trips(kernel) if enabled(kernel, "count_trips") else kernel
+    kernel = count_trips(kernel) if enabled(kernel, "count_trips") else kernel
+    return keep_chosen(kernel) if enabled(kernel, "keep_chosen") else kernel
 
 
 def optimize(kernel: ir.Kernel, watch: Callable[[str, ir.Kernel], None] | None = None) -> ir.Kernel:

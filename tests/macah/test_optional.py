@@ -114,6 +114,8 @@ KERNELS = (
       kernel { for (int i = 0; i < n; i++) { int x; x <? in; out <! x * 3; } pstream_close(out); } }""",
     """void f(int stream in, int stream out) {
       kernel { while (!pstream_ended(in)) { int x; x <? in; out <! x * 3; } } }""",
+    """void f(int a[64], int stream out) {
+      kernel { int m = 0; for (int j = 1; j < 64; j++) if (a[j] < a[m]) m = j; out <! m; } }""",
 )
 
 
@@ -122,6 +124,7 @@ KERNEL_FOR = {
     "plain_tests": 23,
     "join_heads": 25,
     "count_trips": 24,
+    "keep_chosen": 28,
     "unroll_loops": 10,
     "bank_arrays": 10,
     "complete_stores": 7,
