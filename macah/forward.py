@@ -69,7 +69,7 @@ def _deepened(dfg: DFG, arrays: Iterable[str], deeper: Deeper, capacity: Capacit
             name, idle = hindering_memory(dfg, capacity), idle + 1
         if name is None or not left.get(name):
             return best
-        names = _alike(dfg, capacity, name, left.keys() - depths.keys())
+        names = _alike(dfg, capacity, name, {one for one in left if left[one] == left[name]})
         made = deeper(depths | {one: left[one][0] for one in names})
         if made is None and len(names) > 1:
             names = [name]
@@ -83,19 +83,20 @@ def _deepened(dfg: DFG, arrays: Iterable[str], deeper: Deeper, capacity: Capacit
             least, best, idle = interval, dfg, 0
 
 
-def _alike(dfg: DFG, capacity: Capacity, name: str, fresh: Container[str]) -> list[str]:
-    """The array that binds and, if it is a fresh one, those that still bind as much without it.
+def _alike(dfg: DFG, capacity: Capacity, name: str, equal: Container[str]) -> list[str]:
+    """An array that binds or hinders, and those of `equal` depth that do so without it.
 
     One by one they would have their turns before the interval gets shorter: a graph for each tells no more.
     """
     names = [name]
     least, _ = binding_memory(dfg, capacity)
-    while names[-1] in fresh:
+    while True:
         interval, found = binding_memory(dfg, capacity, names)
-        if found is None or found not in fresh or interval < least:
-            break
+        if found is None or interval < least:
+            found = hindering_memory(dfg, capacity, names)
+        if found is None or found not in equal:
+            return names
         names.append(found)
-    return names
 
 
 def binding_memory(dfg: DFG, capacity: Capacity, without: Container[str] = ()) -> tuple[int, str | None]:
@@ -111,11 +112,11 @@ def binding_memory(dfg: DFG, capacity: Capacity, without: Container[str] = ()) -
     return least, _on(cycle, waits)
 
 
-def hindering_memory(dfg: DFG, capacity: Capacity) -> str | None:
+def hindering_memory(dfg: DFG, capacity: Capacity, without: Container[str] = ()) -> str | None:
     """The array whose orders would bind as soon as nothing else does; None if resources allow no less.
 
     Recurrences of values are made shorter all at once: they get no shorter as long as orders are in the way.
-    Only orders on cycles of one iteration's values are looked at.
+    Only orders on cycles of one iteration's values are looked at, and none of the arrays `without`.
     """
     least, _ = binding_memory(dfg, capacity)
     if least <= capacity.least_interval(dfg):
@@ -123,7 +124,8 @@ def hindering_memory(dfg: DFG, capacity: Capacity) -> str | None:
     waits = _waits(dfg)
     arcs = [use for use in _uses(dfg, capacity) if use.distance == 0]
     for order in dfg.orders:
-        if (order.before, order.after) in waits:
+        array = waits.get((order.before, order.after))
+        if array is not None and array not in without:
             arcs.append(Delay(order.before, order.after, order.distance, order.delay))
     return _on(tightest(arcs, least - 1)[1], waits)
 

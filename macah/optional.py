@@ -38,6 +38,7 @@ OPTIONAL = {
         "bodies of plain loops are copied where that saves cycles, or the user asks"
     ),
     "bank_arrays": Optimisation("arrays whose memory has too few ports are spread over several"),
+    "roll_stores": Optimisation("stores of one constant to many elements, beside loops, become a loop"),
     "complete_stores": Optimisation(
         "conditional stores over known values happen always, with the value chosen"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 
 from .adpc import PseudoConstant
@@ -65,8 +65,9 @@ def _kernel_text(account: Account) -> str:
             f"{n or 'all'} of the loop at {place.file}:{place.line}" for place, n in account.lowered.unroll
         )
         lines.append(f"  copies of bodies     {', '.join(copies)}")
+    lines += [_wrapped("between rows", text) for text in _rows(account)]
     if account.advice is not None:
-        lines.append("  what would help      " + f"\n{'':23}".join(textwrap.wrap(account.advice.text, 84)))
+        lines.append(_wrapped("what would help", account.advice.text))
     lines += [
         f"  schedule length      {f['schedule_length']} cycles",
         f"  units                {f['units_used']} of {f['units']}",
@@ -78,10 +79,26 @@ def _kernel_text(account: Account) -> str:
     ]
     kept = dict.fromkeys(refusal_text(refusal) for refusal in account.refusals)
     for title, text in zip(("not converted", *repeat("", len(kept) - 1)), kept, strict=False):
-        lines.append(f"  {title:21}" + f"\n{'':23}".join(textwrap.wrap(text, 84)))
+        lines.append(_wrapped(title, text))
     if account.lowered.bubbles:
         lines.append("  receives             as bubbles: iterations that would wait hold up no others")
     return "\n".join(lines) + "\n"
+
+
+def _wrapped(title: str, text: str) -> str:
+    return f"  {title:21}" + f"\n{'':23}".join(textwrap.wrap(text, 84))
+
+
+def _rows(account: Account) -> Iterator[str]:
+    """What iterations do nothing, so that rows of nests may start sooner."""
+    if empty := account.lowered.delay:
+        count = "an iteration is" if empty == 1 else f"{empty} iterations are"
+        yield (
+            f"{count} left empty, in which the next one's start is computed; where rows are short, a longer"
+            " interval without may take fewer cycles (--disable delay_rows)"
+        )
+    if least := account.lowered.row:
+        yield f"rows take {least} iterations at least, so that their ends are known ahead"
 
 
 def _binding(account: Account) -> str:

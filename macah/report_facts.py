@@ -158,6 +158,8 @@ def facts(account: Account) -> dict[str, Any]:
             {"file": place.file, "line": place.line, "copies": copies or "all"}
             for place, copies in account.lowered.unroll
         ],
+        "empty_between_rows": account.lowered.delay,
+        "least_row": account.lowered.row,
         "schedule_length": mapping.length,
         "selects": sum(node.op == "select" for node in dfg.nodes),
         "predicates": count_predicates(dfg),

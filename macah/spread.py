@@ -12,7 +12,7 @@ Short loops in others are unrolled completely (whole.py), and what is innermost 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import inf
@@ -27,7 +27,7 @@ from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.trials import Choice, Trials
 from macah.walk import statements
-from macah.whole import SIZES, hoped, short_loops, size, without
+from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
 
 FACTORS = (2, 4, 8, 16, 32)
 GAIN = 0.8
@@ -84,28 +84,50 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
     left = without(trials.loops, {place for place, _ in whole.kernel.unroll})
     best = _with_copies(whole, _innermost(left), trials)
     other = _with_copies(plain, _innermost(trials.loops), trials, best.cycles / GAIN)
-    return best if best.cycles <= GAIN * other.cycles else other
+    return best if _saves(best, other, trials) else other
 
 
 def _whole(plain: Choice, trials: Trials) -> Choice | None:
     """What short loops in others come to when they are unrolled completely, if that is better."""
-    tried: set[tuple[Place, ...]] = {()}
     kernel = plain.kernel
     grouped = kernel.one_way or kernel.ordered or kernel.bubbles
     for most, loops in product(SIZES, (hoped(trials.loops), trials.loops)):
         places = short_loops(loops, dict(kernel.unroll), most, grouped)
-        if places in tried or size(loops, places) > LARGER * MOST_STATEMENTS:
-            continue
-        tried.add(places)
-        unroll = (*kernel.unroll, *((place, 0) for place in places))
-        try:
-            made = trials.choice(replace(kernel, unroll=unroll, room=None))
-        except (MacahError, DoesNotFit):
-            continue  # a counter is not known after all, or the fabric is too small
+        parts = [part for part in _parts(loops, places) if size(loops, part) <= LARGER * MOST_STATEMENTS]
+        found = [made for part in parts if (made := _all_whole(kernel, part, trials)) is not None]
+        made = min(found, key=lambda choice: (choice.cycles, len(choice.dfg.nodes)), default=plain)
         larger = LARGER if trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles else 1
-        if made.cycles <= GAIN * plain.cycles and len(made.dfg.nodes) <= larger * trials.most:
+        if _saves(made, plain, trials) and len(made.dfg.nodes) <= larger * trials.most:
             return made
     return None
+
+
+def _parts(loops: tuple[LoopTrips, ...], places: tuple[Place, ...]) -> Iterator[tuple[Place, ...]]:
+    """The loops to be unrolled together; besides, those without some that hold up all iterations.
+
+    These are in no other loop, or use a stream, which moves an element in a cycle. They go along where
+    arrays become scalars by that.
+    """
+    alone = {loop.where for loop in loops}
+    moving = {loop.where for loop in all_loops(loops) if loop.streams is Streams.ALIKE}
+    parts = (places, *(tuple(place for place in places if place not in left) for left in (alone, moving)))
+    yield from dict.fromkeys(part for part in parts if part)
+
+
+def _saves(made: Choice, plain: Choice, trials: Trials) -> bool:
+    """Whether a choice is better; loops of which nobody knows how often they run may hide that."""
+    few = [trials.iterations(choice.kernel, FEW_TRIPS) * choice.interval for choice in (made, plain)]
+    sooner = made.interval <= plain.interval and few[0] <= GAIN * few[1]
+    return made.cycles <= GAIN * plain.cycles or sooner
+
+
+def _all_whole(kernel: ir.Kernel, places: Sequence[Place], trials: Trials) -> Choice | None:
+    """The choice with these loops unrolled; None if it turns out that they cannot be."""
+    unroll = (*kernel.unroll, *((place, 0) for place in places))
+    try:
+        return trials.choice(replace(kernel, unroll=unroll, room=None))
+    except (MacahError, DoesNotFit):
+        return None  # a counter is not known after all, or the fabric is too small
 
 
 def _with_copies(base: Choice, free: list[LoopTrips], trials: Trials, most: float = inf) -> Choice:

@@ -63,10 +63,10 @@ class Trials:
         made = self._made(kernel)
         return self._banked(made, odd) if enabled(kernel, "bank_arrays") else made
 
-    def iterations(self, kernel: ir.Kernel) -> int:
-        """How many iterations of a flat loop there are."""
+    def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
+        """How many iterations of a flat loop there are, if loops of unknown trips make so many."""
         factors = dict(kernel.unroll)
-        return max(1, sum(_iterations(loop, factors) for loop in self.loops))
+        return max(1, sum(_iterations(loop, factors, unknown) for loop in self.loops))
 
     def crowd(self, dfg: DFG, share: float = SHARE) -> int:
         """The interval in which a share of the arithmetic units works; memories have ports of their own."""
@@ -122,13 +122,13 @@ class Trials:
         return Choice(kernel, final, dfg, bounds, interval, self.iterations(kernel) * interval)
 
 
-def _iterations(loop: LoopTrips, factors: dict[Place, int], around: int | None = None) -> int:
+def _iterations(loop: LoopTrips, factors: dict[Place, int], unknown: int, around: int | None = None) -> int:
     """How many iterations of a flat loop this one takes each time, in one that runs `around` times."""
     trips = loop.trips
     if trips is None:
-        trips = -(-around // 2) if loop.triangular and around else UNKNOWN_TRIPS
+        trips = -(-around // 2) if loop.triangular and around else unknown
     factor = factors.get(loop.where, 1) if loop.where else 1
-    inside = sum(_iterations(inner, factors, loop.trips) for inner in loop.loops)
+    inside = sum(_iterations(inner, factors, unknown, loop.trips) for inner in loop.loops)
     if factor == 0 or factor >= trips:
         return trips * inside
     return -(-trips // factor) * max(1, factor * inside)

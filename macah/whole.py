@@ -31,9 +31,9 @@ def short_loops(
     `fixed` are those about which something is decided. `grouped`: the elements of a stream may be waited for
     together.
     """
-    long = {loop.where for loop in _all(loops) if not _is_short(loop, fixed, most, grouped)}
-    short = dict.fromkeys(loop.where for loop in _all(loops) if loop.where not in long)
-    inside = {inner.where for loop in _all(loops) if loop.where in long for inner in loop.loops}
+    long = {loop.where for loop in all_loops(loops) if not _is_short(loop, fixed, most, grouped)}
+    short = dict.fromkeys(loop.where for loop in all_loops(loops) if loop.where not in long)
+    inside = {inner.where for loop in all_loops(loops) if loop.where in long for inner in loop.loops}
     return tuple(where for where in short if where is not None) if inside & short.keys() else ()
 
 
@@ -64,17 +64,18 @@ def size(loops: Sequence[LoopTrips], whole: Container[Place | None]) -> int:
     )
 
 
-def _all(loops: Sequence[LoopTrips]) -> Iterator[LoopTrips]:
+def all_loops(loops: Sequence[LoopTrips]) -> Iterator[LoopTrips]:
+    """The loops and those in them."""
     for loop in loops:
         yield loop
-        yield from _all(loop.loops)
+        yield from all_loops(loop.loops)
 
 
 def _is_short(loop: LoopTrips, fixed: Container[Place], most: int, grouped: bool) -> bool:
     streams = (Streams.NONE, Streams.LAST, *([Streams.ALIKE] if grouped else []))
     if loop.where is None or loop.where in fixed or loop.streams not in streams or not loop.trips:
         return False
-    inner = {within.where for within in _all(loop.loops)}
+    inner = {within.where for within in all_loops(loop.loops)}
     return size((loop,), {loop.where, *inner}) <= most and all(
         _is_short(within, fixed, most, grouped) for within in loop.loops
     )

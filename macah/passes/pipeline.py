@@ -27,6 +27,7 @@ from macah.passes.pace_rows import pace_rows
 from macah.passes.plain_tests import plain_tests
 from macah.passes.remove_leaves import remove_leaves
 from macah.passes.reuse_elements import reuse_elements
+from macah.passes.roll_stores import roll_stores
 from macah.passes.rotate_arrays import rotate_arrays
 from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.passes.separate_streams import separate_streams
@@ -68,6 +69,7 @@ PIPELINE = (
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
     Pass(bank_arrays),
+    Pass(roll_stores),
     Pass(accumulate),
     Pass(join_loops),
     Pass(find_sites),

@@ -116,6 +116,8 @@ KERNELS = (
       kernel { while (!pstream_ended(in)) { int x; x <? in; out <! x * 3; } } }""",
     """void f(int a[64], int stream out) {
       kernel { int m = 0; for (int j = 1; j < 64; j++) if (a[j] < a[m]) m = j; out <! m; } }""",
+    """void f(int a[64], int stream out) {
+      kernel { int h[32] = {0}; for (int i = 0; i < 64; i++) h[a[i] & 31]++; out <! h[3]; } }""",
 )
 
 
@@ -127,6 +129,7 @@ KERNEL_FOR = {
     "keep_chosen": 28,
     "unroll_loops": 10,
     "bank_arrays": 10,
+    "roll_stores": 29,
     "complete_stores": 7,
     "accumulate": 13,
     "reuse_elements": 7,

@@ -213,6 +213,57 @@ def test_short_loops_of_one_stream_are_where_nothing_has_to_be_sent_for_its_elem
         assert [factor for _, factor in choice.kernel.unroll] != factors
 
 
+NEAREST = """int s[5], m = 0;
+    for (int k = 0; k < 5; k++) s[k] = b[k] * n;
+    for (int i = 0; i < n; i++) {
+        x <? in;
+        int best = 1000, m = 0;
+        for (int k = 0; k < 5; k++) { int d = (x - c[k]) * (x + k); if (d < best) { best = d; m = k; } }
+        s[m] += x;
+    }
+    out <! s[n & 3];"""
+BLOCKS = """unsigned char p[8][8], q[8][8];
+    for (int i = 0; i < 40; i++) {
+        for (int y = 0; y < 8; y++) for (int k = 0; k < 8; k++) { p[y][k] <? in; }
+        for (int y = 0; y < 8; y++) for (int k = 0; k < 8; k++) { q[y][k] <? in; }
+        for (int d = 0; d < 8; d++) {
+            x = 0;
+            for (int y = 0; y < 8; y++) for (int k = 0; k < 8; k++) x += abs(p[y][k] - q[y][k + d & 7]);
+            out <! x;
+        }
+    }"""
+REVERSED = """int d[32];
+    for (int i = 0; i < 32; i++) {
+        unsigned r = 0, y = i;
+        for (int k = 0; k < 5; k++) { r = r << 1 | y & 1; y >>= 1; }
+        x <? in;
+        d[r] = x;
+    }
+    for (int h = 1; h < n; h <<= 1)
+        for (int base = 0; base < n; base += 2 * h)
+            for (int k = 0; k < h; k++) { int t = d[base + k + h & 31]; d[base + k & 31] += t ^ k; }
+    out <! d[3];"""
+
+
+def lines(kernel: ir.Kernel) -> set[int]:
+    """The lines of the loops that get copies of their bodies; the first line of what was lowered is 3."""
+    choice = spread(kernel, FABRIC)
+    assert choice is not None
+    return {place.line for place, _ in choice.kernel.unroll}
+
+
+def test_what_is_done_once_is_not_unrolled_beside_what_is_done_again_and_again() -> None:
+    assert lines(lowered(NEAREST)) == {8}
+
+
+def test_loops_that_receive_are_not_unrolled_where_their_stream_would_hold_up_all_others() -> None:
+    assert lines(replace(lowered(BLOCKS), one_way=True)) == {9}
+
+
+def test_short_loops_are_unrolled_beside_loops_that_nobody_knows_how_often_they_run() -> None:
+    assert lines(lowered(REVERSED)) == {6}
+
+
 def check_unrolled(kernel: ir.Kernel, factors: list[int], within: int | None) -> None:
     choice = spread(kernel, FABRIC)
     assert choice is not None
