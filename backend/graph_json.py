@@ -10,13 +10,16 @@ from .foreign import ForeignGraph, GraphError, assemble
 from .graph_text import Path, Source
 from .kernel_json import read_kernel, write_kernel
 
+MORE = "a file has one graph, and this is behind it: put each into a file of its own"
+
 
 def parse_json(text: str, file: str) -> dict[str, Any]:
     """The object of a JSON text; GraphError, with the place, if there is none."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        raise GraphError(f"not JSON: {error.msg}", Place(file, error.lineno, error.colno)) from None
+        reason = MORE if error.msg == "Extra data" else f"not JSON: {error.msg}"
+        raise GraphError(reason, Place(file, error.lineno, error.colno)) from None
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
         raise GraphError(f"not JSON of a graph: {reason}", Place(file, 1, 1)) from None

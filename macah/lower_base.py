@@ -167,8 +167,10 @@ class Base(ABC):
         """Keep an error, to go on and find more; say how the kernel gets to the function it is in."""
         calls = tuple(Note(f"'{f.name}' is called here", at) for f, at in reversed(self.chain))
         known = {(d.message, d.where) for d in self.errors}
+        # as gcc does, once of each name
+        unknown = {d.message for d in self.errors if d.code == "undeclared"}
         for found in error.diagnostics:
-            if (found.message, found.where) not in known:
+            if (found.message, found.where) not in known and found.message not in unknown:
                 self.errors.append(replace(found, notes=(*found.notes, *calls)))
 
     def variable(self, name: str, bits: int, where: Place) -> ir.Variable:

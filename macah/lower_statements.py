@@ -102,13 +102,21 @@ class Statements(Locals):
         return body
 
     def _if(self, node: Any, where: Place) -> None:
-        condition = self.condition(node.cond)
+        condition = self._test(node.cond)
         then = self._block(node.iftrue)
         orelse = self._block(node.iffalse)
         if isinstance(condition, ir.Const):
             self.body += then if condition.value else orelse
             return
         self.emit_if(condition, then, orelse, where, self._expectation(node.cond))
+
+    def _test(self, node: Any) -> ir.Expr:
+        """A condition; an error in it hides none in the statements that it decides about."""
+        try:
+            return self.condition(node)
+        except MacahError as error:
+            self.note_error(error)
+            return ir.Read(self.flag("test", place_of(node)))
 
     def _expectation(self, node: Any) -> float | None:
         """How often a condition is true, if EXPECT says so."""
@@ -132,7 +140,7 @@ class Statements(Locals):
     def _loop(self, condition: Any, stmt: Any, step: Any, where: Place) -> None:
         outer = self._enter("loop")
         with self.collected() as before:
-            truth = self.condition(condition) if condition is not None else ir.TRUE
+            truth = self._test(condition) if condition is not None else ir.TRUE
         body = self._body(stmt, where)
         with self.collected() as after:
             self.statement(step)
@@ -143,7 +151,7 @@ class Statements(Locals):
         outer = self._enter("loop")
         body = self._body(node.stmt, where)
         with self.collected() as after:
-            truth = self.condition(node.cond)
+            truth = self._test(node.cond)
         once = truth == ir.FALSE
         statements = (*body, *after)
         self._exit(outer, [*statements] if once else [ir.DoWhile(statements, truth, where=where)], where)
@@ -154,7 +162,7 @@ class Statements(Locals):
                 self.statement(node.init)
             outer = self._enter("FOR")
             with self.collected() as before:
-                truth = self.condition(node.cond) if node.cond is not None else ir.TRUE
+                truth = self._test(node.cond) if node.cond is not None else ir.TRUE
             self.unrolling += 1
             body = self._body(node.stmt, where)
             self.unrolling -= 1

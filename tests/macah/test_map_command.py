@@ -70,6 +70,12 @@ def test_the_result_as_json_has_exactly_the_promised_keys(
     ("text", "line", "column", "message"),
     [
         ('{"nodes": [', 1, 12, "not JSON: Expecting value"),
+        (
+            '{"nodes": []}\n{"nodes": []}',
+            2,
+            1,
+            "a file has one graph, and this is behind it: put each into a file of its own",
+        ),
         ('{"nodes": [],\n "edges": []}', 1, 1, "the graph has no nodes"),
         ('{"edges": []}', 1, 1, "'nodes' is missing"),
         ("[]", 1, 1, "a graph is an object with 'nodes' and 'edges'"),
