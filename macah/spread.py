@@ -89,17 +89,21 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
 
 def _whole(plain: Choice, trials: Trials) -> Choice | None:
     """What short loops in others come to when they are unrolled completely, if that is better."""
-    kernel = plain.kernel
+    kernel, tried = plain.kernel, dict[tuple[Place, ...], Choice | None]()
     grouped = kernel.one_way or kernel.ordered or kernel.bubbles
     for most, loops in product(SIZES, (hoped(trials.loops), trials.loops)):
         places = short_loops(loops, dict(kernel.unroll), most, grouped)
         parts = [part for part in _parts(loops, places) if size(loops, part) <= LARGER * MOST_STATEMENTS]
-        found = [made for part in parts if (made := _all_whole(kernel, part, trials)) is not None]
-        made = min(found, key=lambda choice: (choice.cycles, len(choice.dfg.nodes)), default=plain)
-        larger = LARGER if trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles else 1
-        if _saves(made, plain, trials) and len(made.dfg.nodes) <= larger * trials.most:
-            return made
+        tried |= {part: _all_whole(kernel, part, trials) for part in parts if part not in tried}
+        found = [made for part in parts if (made := tried[part]) and _pays_whole(made, plain, trials)]
+        if found:
+            return min(found, key=lambda choice: (choice.cycles, len(choice.dfg.nodes)))
     return None
+
+
+def _pays_whole(made: Choice, plain: Choice, trials: Trials) -> bool:
+    larger = LARGER if trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles else 1
+    return _saves(made, plain, trials) and len(made.dfg.nodes) <= larger * trials.most
 
 
 def _parts(loops: tuple[LoopTrips, ...], places: tuple[Place, ...]) -> Iterator[tuple[Place, ...]]:
