@@ -213,6 +213,24 @@ class Fabric:
         operands = self.units[unit].operands
         return len({source for operand in operands for source in self.resources[operand].sources})
 
+    def words_from_away(self, unit: int) -> int:
+        """How many of these can be words that other tiles make."""
+        operands, tile = self.units[unit].operands, self.units[unit].tile
+        places = {source for operand in operands for source in self.resources[operand].sources}
+        return sum(self._selects_from_away(place, tile) for place in places)
+
+    def _selects_from_away(self, resource: int, tile: int) -> bool:
+        """Whether any way from another tile leads to a resource."""
+        seen = {resource}
+        left = [resource]
+        while left:
+            here = self.resources[left.pop()]
+            if here.tile != tile:
+                return True
+            left += (new := set(here.sources) - seen)
+            seen |= new
+        return False
+
     def cost(self, resource: int) -> int:
         """Cycles that entering `resource` takes: 1 for a register, else 0."""
         return 1 if self.resources[resource].kind is Kind.REGISTER else 0

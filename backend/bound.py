@@ -9,8 +9,9 @@ from itertools import combinations
 
 from arch.fabric import RESULT_FAR, Fabric
 
+from .arrivals import refuse_crowds
 from .cycles import Delay, longest_paths, tightest
-from .dfg import DFG, Use
+from .dfg import DFG
 from .flat import Problem
 from .mapping import DoesNotFit, Shortage
 from .moves import refuted_at_one
@@ -62,24 +63,13 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
 def _refuse_impossible(problem: Problem) -> None:
     """Raise DoesNotFit for what no interval can help."""
     dfg, fabric = problem.dfg, problem.fabric
-    most = [max(map(fabric.words_at, units), default=0) for units in problem.classes]
     for node in dfg.nodes:
         if not problem.candidates(node.id):
             what = (
                 f"{node.spelling} on words" if fabric.units_for(node.op) and fabric.planes else node.spelling
             )
             raise DoesNotFit(f"no unit of {fabric.name} can do {what}", Shortage.UNITS, 1, 0, (node.id,))
-        words = len({(use.node, use.output, use.distance) for use in node.operands if isinstance(use, Use)})
-        seen = most[problem.kind[node.id]]
-        if words > seen:
-            raise DoesNotFit(
-                f"{node.spelling} reads {words} values at once; {seen} can reach a unit of {fabric.name} that"
-                " does it",
-                Shortage.ROUTES,
-                words,
-                seen,
-                (node.id,),
-            )
+    refuse_crowds(problem)
     _refuse_memories(problem)
     _refuse_streams(problem)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from arch.fabric import Fabric
-from arch.ops import MOST_INPUTS
 
+from .arrivals import FEWEST, Room
 from .dfg import DFG, Node, Order, Place, Use
 
 MOST_DISTANCE = 1024
@@ -225,31 +225,18 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
         else:
             inputs[edge.target].append(Use(edge.source, edge.distance))
     kinds = [CLASS_OF.get(node.op.lower(), "alu") for node in graph.nodes]
-    most = {kind: _most_inputs(kind, fabric) for kind in {*kinds, "alu"}}
+    room = Room(fabric, kinds)
     nodes: list[Node] = []
     trees: list[Node] = []
     for k, node in enumerate(graph.nodes):
         operands = inputs[k]
-        if len(operands) > most[kinds[k]]:
+        if not room.takes(kinds[k], operands):
             operands.sort(key=lambda use: use.distance)
-            while len(operands) > most[kinds[k]]:
-                width = min(most["alu"], len(operands) - most[kinds[k]] + 1)
-                part, operands = operands[:width], operands[width:]
-                trees.append(
-                    Node(
-                        len(graph.nodes) + len(trees), f"alu_{width}", tuple(part), variable=f"of {node.name}"
-                    )
-                )
-                operands.insert(sum(use.distance == 0 for use in operands), Use(trees[-1].id))
+        while len(operands) > FEWEST and not room.takes(kinds[k], operands):
+            width = room.part(operands, len(operands) - room.most[kinds[k]] + 1)
+            part, operands = operands[:width], operands[width:]
+            tree = len(graph.nodes) + len(trees)
+            trees.append(Node(tree, f"alu_{width}", tuple(part), variable=f"of {node.name}"))
+            operands.insert(sum(use.distance == 0 for use in operands), Use(tree))
         nodes.append(Node(k, f"{kinds[k]}_{len(operands)}", tuple(operands), variable=node.op))
     return DFG(graph.name, (*nodes, *trees), tuple(orders), (), (), (), ())
-
-
-def _most_inputs(kind: str, fabric: Fabric) -> int:
-    """The most inputs that an operation of a class can have; at least 2, so that trees end."""
-    able = [
-        min(k, fabric.words_at(unit))
-        for k in range(MOST_INPUTS + 1)
-        for unit in fabric.units_for(f"{kind}_{k}")
-    ]
-    return max([2, *able])
