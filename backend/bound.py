@@ -9,7 +9,7 @@ from itertools import combinations
 
 from arch.fabric import RESULT_FAR, Fabric
 
-from .arrivals import refuse_crowds
+from .arrivals import crowded_at_one, refuse_crowds
 from .cycles import Delay, longest_paths, tightest
 from .dfg import DFG
 from .flat import Problem
@@ -53,11 +53,16 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
     recurrence, cycle = _recurrence_bound(problem)
     mii = max(resource, recurrence, 1)
     refuse_recurrences(problem, mii)
-    if mii == 1 and (found := refuted_at_one(problem, delays(problem))) is not None:
+    if mii == 1 and (found := _refuted_at_one(problem)) is not None:
         resource, mii, why = 2, 2, found
     if recurrence > resource:
         why = f"a recurrence of {len(cycle)} operation{'s' * (len(cycle) != 1)}"
     return Bounds(resource, recurrence, mii, why, cycle)
+
+
+def _refuted_at_one(problem: Problem) -> str | None:
+    """Why there is no mapping at an interval of 1; None if that is not known."""
+    return crowded_at_one(problem) or refuted_at_one(problem, delays(problem))
 
 
 def _refuse_impossible(problem: Problem) -> None:

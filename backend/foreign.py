@@ -225,7 +225,7 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
         else:
             inputs[edge.target].append(Use(edge.source, edge.distance))
     kinds = [CLASS_OF.get(node.op.lower(), "alu") for node in graph.nodes]
-    room = Room(fabric, kinds)
+    room = Room(fabric, kinds, [len(some) for some in inputs])
     nodes: list[Node] = []
     trees: list[Node] = []
     for k, node in enumerate(graph.nodes):
@@ -237,6 +237,7 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
             part, operands = operands[:width], operands[width:]
             tree = len(graph.nodes) + len(trees)
             trees.append(Node(tree, f"alu_{width}", tuple(part), variable=f"of {node.name}"))
+            room.add(width)
             operands.insert(sum(use.distance == 0 for use in operands), Use(tree))
         nodes.append(Node(k, f"{kinds[k]}_{len(operands)}", tuple(operands), variable=node.op))
     return DFG(graph.name, (*nodes, *trees), tuple(orders), (), (), (), ())

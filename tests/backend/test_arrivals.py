@@ -87,3 +87,24 @@ def test_any_number_of_loads_is_added(ways: int) -> None:
     mapping = map_kernel(to_dfg(fan_in(ways), fabric), fabric, MapOptions())
     check_mapping(mapping)
     assert mapping.interval <= -(-ways // 4) + 1
+
+
+def test_what_reads_much_itself_is_made_in_few_tiles() -> None:
+    """Five words reach the inner tiles of arithmetic alone, so no store has such a word from its own tile."""
+    fabric = load_fabric("hycube:4x4")
+    dfg = to_dfg(fan_in(20, "add", "store"), fabric)
+    assert [len(node.operands) for node in dfg.nodes[20:]] == [3, 5, 5, 5, 5, 2]
+    check_mapping(map_kernel(dfg, fabric, MapOptions()))
+    five = [Node(20 + k, "alu_5", tuple(map(Use, range(5 * k, 5 * k + 5)))) for k in range(4)]
+    store = Node(24, "access_4", tuple(Use(20 + k) for k in range(4)))
+    wide = DFG("wide", (*(Node(k, "alu_0", ()) for k in range(20)), *five, store), (), (), (), (), ())
+    with pytest.raises(DoesNotFit, match="reads 4 values at once that other tiles make; 3 can"):
+        minimum_interval(wide, fabric)
+
+
+def test_at_an_interval_of_one_a_tile_makes_nothing_beside_its_operation() -> None:
+    fabric = load_fabric("hycube:4x4")
+    bounds = minimum_interval(reads(*map(Use, range(5)), sources=("alu_0",) * 5), fabric)
+    assert bounds.mii == 2 and "reads 5 values at once that other tiles make, of which 4" in bounds.binding
+    own = reads(Use(0), Use(1), Use(2), Use(3), Use(4, 1), sources=("alu_0",) * 4)
+    assert minimum_interval(own, fabric).mii == 1
