@@ -215,9 +215,15 @@ class Fabric:
 
     def words_from_away(self, unit: int) -> int:
         """How many of these can be words that other tiles make."""
-        operands, tile = self.units[unit].operands, self.units[unit].tile
-        places = {source for operand in operands for source in self.resources[operand].sources}
-        return sum(self._selects_from_away(place, tile) for place in places)
+        return self._from_away[unit]
+
+    @cached_property
+    def _from_away(self) -> tuple[int, ...]:
+        found = []
+        for unit in self.units:
+            places = {source for operand in unit.operands for source in self.resources[operand].sources}
+            found.append(sum(self._selects_from_away(place, unit.tile) for place in places))
+        return tuple(found)
 
     def _selects_from_away(self, resource: int, tile: int) -> bool:
         """Whether any way from another tile leads to a resource."""
