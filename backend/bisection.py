@@ -83,9 +83,9 @@ class _Division:
         if len(self.readers) <= fewest or not at_home(self.problem.fabric):
             return True
         # Imported here: loading a solver takes time, and few kernels need one.
-        from pysat.solvers import Solver
+        from .sat import solver_of
 
-        with Solver(name=SOLVER) as solver:
+        with solver_of(SOLVER) as solver:
             self._keep_sides(solver.add_clause)
             self._hold(solver.add_atmost)
             self._cross(solver.add_clause, solver.add_atmost)

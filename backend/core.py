@@ -152,9 +152,9 @@ def _placed(problem: Problem, core: Core, interval: int) -> bool | None:
     if len(core.nodes) ** 2 // 2 * max(len(u) for u in units) > PAIRS:
         return None
     # Imported here: loading a solver takes time, and few kernels need one.
-    from pysat.solvers import Solver
+    from .sat import solver_of
 
-    with Solver(name=SOLVER) as solver:
+    with solver_of(SOLVER) as solver:
         _Places(problem, core, interval, Clauses(solver.add_clause))
         solver.conf_budget(CONFLICTS)
         return bool(answer) if (answer := solver.solve_limited()) is not None else None

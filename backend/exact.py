@@ -13,8 +13,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-from pysat.solvers import Solver
 from pysolvers import error as Interrupted
 
 from arch.fabric import Fabric
@@ -28,6 +28,7 @@ from .exact_encode import MOST_WORDS, Encoding, TooLarge
 from .exact_model import ground
 from .flat import Problem
 from .mapping import Mapping
+from .sat import solver_of
 
 SOLVER = "cadical195"
 
@@ -146,9 +147,9 @@ def _solve(
     """Decide a domain; NoMember if the ground with still cells gave a mapping that is none."""
     begun = time.monotonic()
     horizon = max(domain.late, default=-1) + 1
-    with Solver(name=SWIFT_SOLVER if way.swift else SOLVER) as solver:
+    with solver_of(SWIFT_SOLVER if way.swift else SOLVER) as solver:
         if not way.swift:
-            solver.solver.configure(PLAIN if way is Way.PLAIN else SETTINGS)
+            solver.configure(PLAIN if way is Way.PLAIN else SETTINGS)
         clauses = Clauses(solver.add_clause)
         try:
             encoding = Encoding(problem, ground(problem.fabric, still), interval, domain, clauses, most)
@@ -177,7 +178,7 @@ def _solve(
     return Proof(status, interval, horizon, mapping, clauses.top, clauses.count, spent, taken)
 
 
-def _mapping(encoding: Encoding, solver: Solver) -> Mapping | None:
+def _mapping(encoding: Encoding, solver: Any) -> Mapping | None:
     """The mapping of the solver's model; None, and clauses that refuse it, if a bank is overfull."""
     decoded = Decoded(encoding, solver.get_model())
     overfull = encoding.overfull(decoded.bank)

@@ -92,9 +92,9 @@ class _Places:
     def may_exist(self) -> bool:
         """Whether there may be such places."""
         # Imported here: loading a solver takes time, and few kernels need one.
-        from pysat.solvers import Solver
+        from .sat import solver_of
 
-        with Solver(name=SOLVER) as solver:
+        with solver_of(SOLVER) as solver:
             for clause in self._clauses():
                 solver.add_clause(clause)
             for literals, most in self._limits():
