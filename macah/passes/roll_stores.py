@@ -84,8 +84,10 @@ class _Fill:
 def _as_loops(stores: Sequence[Store], least: int) -> Iterator[Stmt]:
     """What does the same as stores of constants."""
     fills, left = list[_Fill](), list[Store]()
-    for array in dict.fromkeys(store.array for store in stores):
-        last = {_place(store): store for store in stores if store.array is array}
+    arrays: dict[Array, dict[Place, Store]] = {}
+    for store in stores:
+        arrays.setdefault(store.array, {})[_place(store)] = store
+    for last in arrays.values():
         fill = _fill(last, least)
         if fill is None:
             left += last.values()
