@@ -44,6 +44,8 @@ static pid_t awaited(const struct macah_task *task) {
   return 0;
 }
 
+static const char *left_open; /* a stream that somebody waits for, though all who have sent to it have ended */
+
 static void show_stream(FILE *out, const macah_stream *s, int full) {
   const struct macah_place *created = &s->about->created;
   unsigned long long held = macah_held(s);
@@ -55,8 +57,10 @@ static void show_stream(FILE *out, const macah_stream *s, int full) {
   fprintf(out, "\n    created at %s:%d\n", created->file, created->line);
 }
 
-static void show_users(FILE *out, const macah_stream *s, int receives) {
+/* `name`: the stream as who waits for it calls it. */
+static void show_users(FILE *out, const macah_stream *s, int receives, const char *name) {
   const unsigned *users = s->about->users[receives];
+  int left = 0;
   if (!users[0]) fprintf(out, "    no thread has %s it yet\n", receives ? "received from" : "sent to");
   for (int i = 0; i < MACAH_USERS && users[i]; i++) {
     const struct macah_thread *t = numbered(users[i]);
@@ -66,14 +70,16 @@ static void show_users(FILE *out, const macah_stream *s, int receives) {
     else
       fprintf(out, "thread %u, which has ended", users[i]);
     fprintf(out, "\n");
+    left |= t != NULL;
   }
+  if (users[0] && !left && !receives && !left_open) left_open = name;
 }
 
 static void show_port(FILE *out, const struct macah_entered *entered, unsigned p) {
   const struct macah_port *port = &entered->port[p];
   fprintf(out, "    %s'%s' at %s", port->sends ? "to send to " : "to receive from ", port->name, port->places);
   show_stream(out, entered->stream[p], port->sends);
-  show_users(out, entered->stream[p], port->sends);
+  show_users(out, entered->stream[p], port->sends, port->name);
 }
 
 static void show_kernel(FILE *out, const struct macah_entered *entered) {
@@ -97,7 +103,7 @@ static void show_task(FILE *out, const struct macah_task *task) {
     if (t->kernel) fprintf(out, " is in kernel '%s', which", t->kernel);
     fprintf(out, " waits to %s '%s'", sends ? "send to" : "receive from", t->place.text);
     show_stream(out, t->stream, sends);
-    show_users(out, t->stream, sends);
+    show_users(out, t->stream, sends, t->place.text);
   } else if (t && t->wait) {
     show_kernel(out, t->entered);
   } else {
@@ -164,7 +170,7 @@ static void show_cycle(FILE *out) {
 }
 
 void macah_report_deadlock(FILE *out, const struct macah_task *all, int count) {
-  tasks = all, task_count = count;
+  tasks = all, task_count = count, left_open = NULL;
   int kernels = 0, streams = 0;
   fprintf(out, "macah: deadlock: every thread of the program waits for another\n");
   for (int i = 0; i < count; i++) {
@@ -174,6 +180,9 @@ void macah_report_deadlock(FILE *out, const struct macah_task *all, int count) {
     show_task(out, &all[i]);
   }
   show_cycle(out);
+  if (left_open)
+    fprintf(out, "hint: all who sent to '%s' have ended: let the last one close it (pstream_close), and ask "
+            "pstream_ended\n", left_open);
   if (!streams) return;
   fprintf(out, "hint: make a stream on the way deeper, or receive without waiting ('w :: x <? s')");
   fprintf(out, kernels ? "; where a kernel answers element by element, compile with --bubbles or --ordered-streams\n" : "\n");

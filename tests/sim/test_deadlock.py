@@ -38,6 +38,7 @@ PAIR = """macah: deadlock: every thread of the program waits for another
   cycle.macah:12: thread 3 waits to receive from 'a', which is empty (0 of 2) and open
     created at cycle.macah:19
     its other end: thread 1 (main)
+hint: all who sent to 'b' have ended: let the last one close it (pstream_close), and ask pstream_ended
 hint: make a stream on the way deeper, or receive without waiting ('w :: x <? s')
 """
 
