@@ -64,7 +64,11 @@ def _kernel_text(account: Account) -> str:
         copies = (
             f"{n or 'all'} of the loop at {place.file}:{place.line}" for place, n in account.lowered.unroll
         )
-        lines.append(f"  copies of bodies     {', '.join(copies)}")
+        lines.append(_wrapped("copies of bodies", ", ".join(copies)))
+    for once in f["at_once"]:
+        count, each = once["iterations"], f["ii"] / once["iterations"]
+        text = f"{count} iterations of the loop at {once['file']}:{once['line']}: {each:.3g} cycles for each"
+        lines.append(_wrapped("at once", text))
     lines += [_wrapped("between rows", text) for text in _rows(account)]
     if account.advice is not None:
         lines.append(_wrapped("what would help", account.advice.text))

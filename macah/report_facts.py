@@ -16,9 +16,12 @@ from backend.mapping import Mapping
 
 from .advice import Advice, advice
 from .ir import Kernel
+from .passes.pipeline import opened
+from .passes.unroll_loops import loop_trips
 from .refusal import Refusal
 from .refusals import refusal_text, refusals
 from .source_bound import SourceBound, Step, source_bound
+from .whole import at_once
 from .why import Recurrence, Why, why
 from .why_text import meeting_text
 
@@ -157,6 +160,10 @@ def facts(account: Account) -> dict[str, Any]:
         "copies": [
             {"file": place.file, "line": place.line, "copies": copies or "all"}
             for place, copies in account.lowered.unroll
+        ],
+        "at_once": [
+            {"file": place.file, "line": place.line, "iterations": count}
+            for place, count in at_once(loop_trips(opened(account.lowered)), dict(account.lowered.unroll))
         ],
         "empty_between_rows": account.lowered.delay,
         "least_row": account.lowered.row,

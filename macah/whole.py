@@ -13,7 +13,7 @@ stay.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from backend.dfg import Place
@@ -62,6 +62,22 @@ def size(loops: Sequence[LoopTrips], whole: Container[Place | None]) -> int:
         * (loop.size - size(loop.loops, ()) + size(loop.loops, whole))
         for loop in loops
     )
+
+
+def at_once(
+    loops: Sequence[LoopTrips], factors: Mapping[Place, int], around: int = 1
+) -> Iterator[tuple[Place, int]]:
+    """The innermost loops of which an iteration of the kernel's one loop does several, and how many.
+
+    `factors` are the copies that loops get, 0 for all. Left out are loops of unknown trips that get all.
+    """
+    for loop in loops:
+        factor = factors.get(loop.where, 1) if loop.where else 1
+        whole = factor == 0 or (loop.trips is not None and factor >= loop.trips)
+        here = (loop.trips or 0) * around if whole else factor
+        yield from at_once(loop.loops, factors, here)
+        if loop.where and not loop.loops and here > 1:
+            yield loop.where, here
 
 
 def all_loops(loops: Sequence[LoopTrips]) -> Iterator[LoopTrips]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,37 @@ def test_what_binds_is_named(text: str, arch: str, word: str, phrases: list[str]
     shown = report_text([account])
     for phrase in phrases:
         assert phrase in shown
+
+
+NEST = """void f(int a[64], int stream out) {
+  kernel {
+    for (int i = 0; i < 64; i += 4) {
+      int s = 0;
+      for (int k = 0; k < 4; k++) s += a[i + k];
+      out <! s;
+    }
+  } }
+"""
+
+
+def test_the_report_tells_what_an_iteration_does_at_once_and_of_empty_ones(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(NEST)
+    program = read_program(source)
+    site = program.kernels[0]
+    lowered, fabric = lower(program, site), load_fabric("grid4x4")
+    copied = replace(lowered, unroll=((Place(str(source), 5, 7), 4),))
+    mapping = map_kernel(build_dfg(optimize(copied), fabric), fabric, MapOptions(seed=1))
+    account = Account(site.where, copied, mapping)
+    assert facts(account)["at_once"] == [{"file": str(source), "line": 5, "iterations": 4}]
+    shown = "".join(report_text([account]).split())  # a path may be wrapped anywhere
+    assert f"{source}:5:{mapping.interval / 4:.3g}cyclesforeach" in shown.split("atonce")[1]
+    slow = replace(lowered, delay=2, row=3)
+    account = Account(site.where, slow, mapping)
+    assert (facts(account)["at_once"], facts(account)["empty_between_rows"]) == ([], 2)
+    shown = " ".join(report_text([account]).split())
+    assert "between rows 2 iterations are left empty, in which the next one's start is computed" in shown
+    assert "rows take 3 iterations at least" in shown
 
 
 KEPT = """int a[64], b[64], t[4], n; void f(int stream in) { int s = 0;
