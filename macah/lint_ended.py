@@ -17,10 +17,12 @@ _HINT = "use 'w :: x <? s', and where 'w' is 0 leave the loop if pstream_ended(s
 
 
 def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
-    """`for (x <? s; !pstream_ended(s); x <? s)`, `x <? s; if (pstream_ended(s)) break;` in a loop, and
-    `while (!pstream_ended(s)) { x <? s; … }`.
+    """`for (x <? s; !pstream_ended(s); x <? s)`, `x <? s; if (pstream_ended(s)) break;` in a loop,
+    `while (!pstream_ended(s)) { x <? s; … }`, and `while (!done) { x <? s; done = pstream_ended(s); … }`.
     """
     for node in walk(program.unit):
+        if isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile):
+            yield from _kept(node, names)
         match node:
             case c_ast.For(init=Receive(worked=None) as first, next=Receive(worked=None)):
                 if (asked := _asked(node.cond, first.stream, names)) is not None:
@@ -35,6 +37,27 @@ def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
                 for before, behind in pairwise(items):
                     if (asked := _left(before, behind, names)) is not None:
                         yield _lost(asked, before)
+
+
+def _kept(loop: Any, names: Names) -> Iterator[Diagnostic]:
+    """The questions of a loop whose answer, kept in a variable, ends it."""
+    items = loop.stmt.block_items or () if isinstance(loop.stmt, c_ast.Compound) else ()
+    for before, behind in pairwise(items):
+        match before, behind:
+            case Receive(worked=None), c_ast.Assignment(op="=", lvalue=c_ast.ID(name=kept), rvalue=call):
+                asked = _asked(c_ast.UnaryOp("!", call), before.stream, names)
+                if asked is not None and _is_ended_by(loop.cond, kept):
+                    yield _stale(asked, before)
+
+
+def _is_ended_by(condition: Any, name: str) -> bool:
+    """Whether `!name` is the condition, or among what must hold."""
+    match condition:
+        case c_ast.BinaryOp(op="&&", left=left, right=right):
+            return _is_ended_by(left, name) or _is_ended_by(right, name)
+        case c_ast.UnaryOp(op="!", expr=c_ast.ID(name=found)):
+            return bool(found == name)
+    return False
 
 
 def _lost(asked: Any, first: Receive) -> Diagnostic:
