@@ -57,7 +57,7 @@ TWICE = """void f(int stream in, int h[2][64], int n) {
             "recurrence",
             ["a recurrence: ", "p.macah:4: ", "| s = (s * 5 + 3) * 7;", "cycles in 2 iterations"],
         ),
-        (TWICE, "grid4x4", "both", ["a recurrence: ", "    and 1 more of the same\n"]),
+        (TWICE, "grid8x8", "recurrence", ["a recurrence: ", "    and 1 more of the same\n"]),
         (COUNT, "grid2x2", "resources", ["resources: 5 operations (2 add, ", ") on 4 units"]),
         (
             STREAM,
