@@ -65,11 +65,12 @@ def size(loops: Sequence[LoopTrips], whole: Container[Place | None]) -> int:
 
 
 def at_once(
-    loops: Sequence[LoopTrips], factors: Mapping[Place, int], around: int = 1
+    loops: Sequence[LoopTrips], factors: Mapping[Place, int], around: int = 0
 ) -> Iterator[tuple[Place, int]]:
     """The innermost loops of which an iteration of the kernel's one loop does several, and how many.
 
-    `factors` are the copies that loops get, 0 for all. Left out are loops of unknown trips that get all.
+    `factors` are the copies that loops get, 0 for all, and `around` how many iterations of the loop around
+    these are done at once. Left out is what is done once in all, and loops of unknown trips that get all.
     """
     for loop in loops:
         factor = factors.get(loop.where, 1) if loop.where else 1

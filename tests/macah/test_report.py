@@ -108,6 +108,8 @@ def test_the_report_tells_what_an_iteration_does_at_once_and_of_empty_ones(tmp_p
     assert facts(account)["at_once"] == [{"file": str(source), "line": 5, "iterations": 4}]
     shown = "".join(report_text([account]).split())  # a path may be wrapped anywhere
     assert f"{source}:5:{mapping.interval / 4:.3g}cyclesforeach" in shown.split("atonce")[1]
+    once = replace(lowered, unroll=((Place(str(source), 3, 5), 0), (Place(str(source), 5, 7), 0)))
+    assert facts(replace(account, lowered=once))["at_once"] == []  # there is no iteration but one
     slow = replace(lowered, delay=2, row=3)
     account = Account(site.where, slow, mapping)
     assert (facts(account)["at_once"], facts(account)["empty_between_rows"]) == ([], 2)
