@@ -32,6 +32,7 @@ from .options import Options
 from .passes.pipeline import optimize
 from .program import KernelSite, Program
 from .rare import with_turns
+from .roll import rollings
 from .show import show_kernel
 from .spread import MOST_NODES, spread
 from .stages import Stages
@@ -191,7 +192,8 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
             return found
         if problem.shortage in _CROWDED and (found := _chosen_again(front, fabric, options, stages)):
             return found
-        lowered = replace(front.plain, without=front.plain.without | GROWING)
+        without = front.plain.without | GROWING
+        lowered = replace(front.plain, without=without, rolled=front.lowered.rolled)
         smaller = _smaller(front, lowered, fabric) if problem.shortage in _CROWDED else None
         if smaller is not None and smaller.dfg.bare() != front.dfg.bare():
             with suppress(DoesNotFit):
@@ -213,8 +215,8 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
 def _chosen_again(
     front: Front, fabric: Fabric, options: Options, stages: Stages
 ) -> tuple[Front, Mapping] | None:
-    """A mapping with fewer copies of loops' bodies, if there were some that nobody asked for."""
-    while front.lowered.unroll != front.plain.unroll:
+    """A mapping with fewer copies of loops' bodies, if there were some that nobody asked for, or of FORs'."""
+    while front.lowered.unroll != front.plain.unroll or rollings(front.plain, everywhere=True):
         nodes = len(front.dfg.nodes)
         choice = spread(with_turns(front.plain, fabric), fabric, NONE not in options.unroll, nodes // 2)
         if choice is None or len(choice.dfg.nodes) >= nodes:

@@ -367,7 +367,9 @@ class Kernel:
     nothing, so that it is known ahead when they end. `delay`: so many iterations pass between the start of a
     row of a nest and its first one (`delay_rows`). `most`: the flat loop makes no more iterations than these,
     if that is known (`find_sites`). `one_way`: it certainly receives nothing that comes of what it sends, and
-    nobody serves two of its streams in turn.
+    nobody serves two of its streams in turn. `rolled`: the places of FOR loops that are plain ones.
+    `by_turns`: sends and receives beside loops are loops, too. `chained`: loops in sequence have one counter
+    where that is possible (`chain_stages`).
     """
 
     name: str
@@ -388,3 +390,6 @@ class Kernel:
     delay: int = 0
     most: int | None = None
     one_way: bool = False
+    rolled: tuple[Place, ...] = ()
+    by_turns: bool = False
+    chained: bool = False

@@ -37,6 +37,8 @@ OPTIONAL = {
     "unroll_loops": Optimisation(
         "bodies of plain loops are copied where that saves cycles, or the user asks"
     ),
+    "roll_for": Optimisation("FOR loops beside plain ones are plain ones where that saves cycles"),
+    "roll_transfers": Optimisation("sends and receives beside loops are loops where that saves cycles"),
     "bank_arrays": Optimisation("arrays whose memory has too few ports are spread over several"),
     "roll_stores": Optimisation("stores of one constant to many elements, beside loops, become a loop"),
     "complete_stores": Optimisation(
@@ -66,6 +68,9 @@ OPTIONAL = {
     ),
     "flat_stages": Optimisation(
         "nests are flat loops before they are fused with others, so that no stage waits for an inner loop"
+    ),
+    "chain_stages": Optimisation(
+        "loops in sequence whose trips are known where the first begins have one counter"
     ),
     "run_ahead": Optimisation("what an inner loop starts with is known before the last one ends", grows=True),
     "tests_first": Optimisation(

@@ -65,6 +65,12 @@ def _kernel_text(account: Account) -> str:
             f"{n or 'all'} of the loop at {place.file}:{place.line}" for place, n in account.lowered.unroll
         )
         lines.append(_wrapped("copies of bodies", ", ".join(copies)))
+    if account.lowered.rolled:
+        plain = ", ".join(f"the FOR loop at {place.file}:{place.line}" for place in account.lowered.rolled)
+        lines.append(_wrapped("not unrolled", f"{plain}: as plain loops they take fewer cycles"))
+    if account.lowered.by_turns:
+        text = "what several statements beside loops send, or receive, in an iteration each"
+        lines.append(_wrapped("by turns", text))
     for once in f["at_once"]:
         count, each = once["iterations"], f["ii"] / once["iterations"]
         text = f"{count} iterations of the loop at {once['file']}:{once['line']}: {each:.3g} cycles for each"

@@ -161,6 +161,8 @@ def facts(account: Account) -> dict[str, Any]:
             {"file": place.file, "line": place.line, "copies": copies or "all"}
             for place, copies in account.lowered.unroll
         ],
+        "not_unrolled": [{"file": place.file, "line": place.line} for place in account.lowered.rolled],
+        "by_turns": account.lowered.by_turns,
         "at_once": [
             {"file": place.file, "line": place.line, "iterations": count}
             for place, count in at_once(loop_trips(opened(account.lowered)), dict(account.lowered.unroll))

@@ -23,7 +23,9 @@ from macah import ir
 from macah.diagnostic import MacahError, Place
 from macah.optional import enabled
 from macah.passes.pipeline import opened, optimize
+from macah.passes.roll_transfers import rolls
 from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
+from macah.roll import rollings
 from macah.tests_first import FEW_TRIPS, candidates, pays
 from macah.trials import Choice, Trials
 from macah.walk import statements
@@ -52,28 +54,74 @@ def spread(
 ) -> Choice | None:
     """What is chosen for a lowered kernel; `automatic`: loops get copies that nobody asked for.
 
-    Graphs with more than `most` nodes are not chosen. None if the kernel is too large for a choice, or cannot
-    be compiled: who does will say why.
+    Graphs with more than `most` nodes are not chosen. None if the kernel cannot be compiled: who does will
+    say why.
     """
+    best = _tried(kernel, fabric, automatic, most)
+    if best is None or not automatic:
+        return best
+    fits = most >= MOST_NODES or len(best.dfg.nodes) <= most
+    if fits and not _crowded(best):
+        return best
+    if enabled(kernel, "roll_for"):
+        for places in rollings(kernel, everywhere=not fits):
+            form = replace(kernel, rolled=places)
+            best = _smaller(best, _tried(form, fabric, automatic, most), most, fits)
+    form = replace(kernel, rolled=best.kernel.rolled)
+    if _crowded(best) and enabled(kernel, "roll_transfers") and rolls(opened(form)):
+        turned = _tried(replace(form, by_turns=True), fabric, automatic, most)
+        best = _smaller(best, turned, most, fits=True)
+    return best
+
+
+def _crowded(choice: Choice) -> bool:
+    """Whether anything but recurrences is in the way of a shorter interval."""
+    bounds, interval = choice.bounds, choice.interval
+    return interval > 1 and not bounds.resource < bounds.recurrence == interval
+
+
+def _smaller(best: Choice, other: Choice | None, most: int, fits: bool) -> Choice:
+    """A form with loops in the place of copies if it is better, or the first that fits."""
+    if other is None or len(other.dfg.nodes) > max(most, len(best.dfg.nodes)):
+        return best
+    saves = other.cycles <= GAIN * best.cycles and other.few <= best.few
+    return other if saves or not fits else best
+
+
+def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Choice | None:
     try:
         return _spread(kernel, fabric, automatic, most)
     except (MacahError, DoesNotFit):
         return None
 
 
-def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Choice | None:
+def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Choice:
     plain = opened(kernel)
-    if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
-        return None
     loops = loop_trips(plain)
     trials = Trials(loops, fabric, most)
+    if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
+        return trials.made(kernel)
     best = trials.choice(kernel)
     if automatic and enabled(kernel, "unroll_loops"):
         best = _unrolled(best, trials)
     else:
         best = _with_copies(best, [], trials)
-    best = _tested(best, candidates(plain.body), trials)
-    return _delayed(_paced(best, trials), trials)
+    places = candidates(plain.body)
+    found = _hurried(best, places, trials)
+    if (
+        _has_sequences(loops)
+        and enabled(kernel, "chain_stages")
+        and 1 < found.interval > found.bounds.resource
+    ):
+        chained = _hurried(trials.choice(replace(best.kernel, chained=True)), places, trials)
+        if len(chained.dfg.nodes) <= trials.most and _row_cost(chained, trials) < _row_cost(found, trials):
+            return chained
+    return found
+
+
+def _hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
+    """The choice with what makes the recurrences of control shorter; `places`: as in `_tested`."""
+    return _delayed(_paced(_tested(best, places, trials), trials), trials)
 
 
 def _unrolled(plain: Choice, trials: Trials) -> Choice:
@@ -84,7 +132,7 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
     left = without(trials.loops, {place for place, _ in whole.kernel.unroll})
     best = _with_copies(whole, _innermost(left), trials)
     other = _with_copies(plain, _innermost(trials.loops), trials, best.cycles / GAIN)
-    return best if _saves(best, other, trials) else other
+    return best if _saves(best, other) else other
 
 
 def _whole(plain: Choice, trials: Trials) -> Choice | None:
@@ -103,7 +151,7 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
 
 def _pays_whole(made: Choice, plain: Choice, trials: Trials) -> bool:
     larger = LARGER if trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles else 1
-    return _saves(made, plain, trials) and len(made.dfg.nodes) <= larger * trials.most
+    return _saves(made, plain) and len(made.dfg.nodes) <= larger * trials.most
 
 
 def _parts(loops: tuple[LoopTrips, ...], places: tuple[Place, ...]) -> Iterator[tuple[Place, ...]]:
@@ -118,10 +166,9 @@ def _parts(loops: tuple[LoopTrips, ...], places: tuple[Place, ...]) -> Iterator[
     yield from dict.fromkeys(part for part in parts if part)
 
 
-def _saves(made: Choice, plain: Choice, trials: Trials) -> bool:
+def _saves(made: Choice, plain: Choice) -> bool:
     """Whether a choice is better; loops of which nobody knows how often they run may hide that."""
-    few = [trials.iterations(choice.kernel, FEW_TRIPS) * choice.interval for choice in (made, plain)]
-    sooner = made.interval <= plain.interval and few[0] <= GAIN * few[1]
+    sooner = made.interval <= plain.interval and made.few <= GAIN * plain.few
     return made.cycles <= GAIN * plain.cycles or sooner
 
 
@@ -150,7 +197,8 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
     kernel = replace(best.kernel, room=None)
     fixed = dict(kernel.unroll)
     # What runs nobody knows how often must not pay for copies of something else.
-    longest = best.interval if any(loop.trips is None for loop in _innermost(trials.loops)) else inf
+    limited = any(loop.trips is None for loop in _innermost(trials.loops))
+    longest = (best.interval, best.bounds.mii) if limited else (inf, inf)
     for loop in free:
         if loop.where is None or loop.where in fixed:
             continue
@@ -169,7 +217,8 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
             known.append((factor, tried))
             if len(tried.dfg.nodes) > trials.most or tried.cycles > base.cycles:
                 break
-            if tried.cycles <= GAIN * best.cycles and tried.interval <= longest:
+            steady = tried.interval <= longest[0] and tried.bounds.mii <= longest[1]
+            if steady and tried.cycles <= GAIN * best.cycles:
                 best = tried
     return best
 
@@ -263,6 +312,22 @@ def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool)
         yield from within
         if inside and not within:
             yield FEW_TRIPS if loop.trips is None else -(-loop.trips // factor)
+
+
+def _row_cost(choice: Choice, trials: Trials) -> int:
+    """The cycles of the shortest rows expected, with what is left empty between them."""
+    kernel = choice.kernel
+    trips = min(_rows(trials.loops, dict(kernel.unroll), False), default=0)
+    return choice.interval * (max(trips, kernel.row) + kernel.delay)
+
+
+def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
+    """True if there are several loops in another one, of which one does not always run equally often."""
+    return any(
+        (len(loop.loops) > 1 and any(inner.trips is None for inner in loop.loops))
+        or _has_sequences(loop.loops)
+        for loop in loops
+    )
 
 
 def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:

@@ -17,6 +17,7 @@ from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_loops import LoopTrips
 from macah.show import show_with_sizes
+from macah.tests_first import FEW_TRIPS
 from macah.todfg import build_dfg
 
 SHARE = 0.5
@@ -32,7 +33,8 @@ UNKNOWN_TRIPS = 64
 class Choice:
     """A lowered kernel with what is chosen for it, its final form, its graph, and what to expect of that.
 
-    `interval` leaves half of the units free, and `cycles` are those of all iterations.
+    `interval` leaves half of the units free, and `cycles` are those of all iterations; `few` the same where
+    loops of unknown trips make few.
     """
 
     kernel: ir.Kernel
@@ -41,6 +43,7 @@ class Choice:
     bounds: Bounds
     interval: int
     cycles: int
+    few: int
 
 
 class Trials:
@@ -55,12 +58,12 @@ class Trials:
         self.fabric = fabric
         self.ports = min((len(bank.ports) for bank in fabric.memories), default=0)
         # by the choices that passes before `bank_arrays` or behind it ask for, and what that made of them
-        self.known: dict[object, tuple[ir.Kernel, DFG, Bounds]] = {}
-        self.made: dict[object, Choice] = {}  # by all choices
+        self._known: dict[object, tuple[ir.Kernel, DFG, Bounds]] = {}
+        self._made: dict[object, Choice] = {}  # by all choices
 
     def choice(self, kernel: ir.Kernel, odd: bool = False) -> Choice:
         """What is expected of a kernel, with banks if ports hold it up; `odd`: as `Room` says."""
-        made = self._made(kernel)
+        made = self.made(kernel)
         return self._banked(made, odd) if enabled(kernel, "bank_arrays") else made
 
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
@@ -97,29 +100,36 @@ class Trials:
             wanted = crowd if hopeful else max(best.bounds.recurrence, crowd)
             if self.busiest(best.dfg) > wanted:
                 room = ir.Room(len(self.fabric.memories), self.ports, wanted, odd)
-                banked = self._made(replace(kernel, room=room), best.interval)
+                banked = self.made(replace(kernel, room=room), best.interval)
                 if banked.interval < best.interval or (banked.interval == best.interval and not hopeful):
                     best = banked
         return best
 
-    def _made(self, kernel: ir.Kernel, wanted: int | None = None) -> Choice:
+    def made(self, kernel: ir.Kernel, wanted: int | None = None) -> Choice:
         """What is expected of a kernel as it is; `wanted`: as `Capacity` says."""
-        asked = (kernel.unroll, kernel.room, kernel.tests_first, kernel.row, kernel.delay)
-        if asked not in self.made:
-            self.made[asked] = self._new(kernel, wanted)
-        return self.made[asked]
+        asked = (kernel.room, *_wishes(kernel))
+        if asked not in self._made:
+            self._made[asked] = self._new(kernel, wanted)
+        return self._made[asked]
 
     def _new(self, kernel: ir.Kernel, wanted: int | None) -> Choice:
         banked: list[ir.Kernel] = []
         final = optimize(kernel, lambda name, now: banked.append(now) if name == "bank_arrays" else None)
         text = show_with_sizes(banked[0]) if banked else ""
-        key = (kernel.unroll, kernel.tests_first, kernel.row, kernel.delay, text)
-        if key not in self.known:
+        key = (text, *_wishes(kernel))
+        if key not in self._known:
             dfg = build_dfg(final, self.fabric, wanted)
-            self.known[key] = final, dfg, minimum_interval(dfg, self.fabric)
-        final, dfg, bounds = self.known[key]
+            self._known[key] = final, dfg, minimum_interval(dfg, self.fabric)
+        final, dfg, bounds = self._known[key]
         interval = max(bounds.mii, self.crowd(dfg))
-        return Choice(kernel, final, dfg, bounds, interval, self.iterations(kernel) * interval)
+        often = self.iterations(kernel) * interval
+        few = self.iterations(kernel, FEW_TRIPS) * interval
+        return Choice(kernel, final, dfg, bounds, interval, often, few)
+
+
+def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
+    """What is asked of other passes than `bank_arrays`."""
+    return kernel.unroll, kernel.tests_first, kernel.row, kernel.delay, kernel.chained
 
 
 def _iterations(loop: LoopTrips, factors: dict[Place, int], unknown: int, around: int | None = None) -> int:

@@ -33,6 +33,7 @@ from backend.dfg import Place
 from macah import ir
 from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.optional import enabled
+from macah.passes.chain_stages import Chain, chain
 from macah.passes.count_stages import Counted, CountStages
 from macah.passes.counters import Starts
 from macah.passes.flat_stages import FlatStages
@@ -50,7 +51,8 @@ def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     predicates = Predicates(kernel)
     counts = CountStages(kernel, predicates) if enabled(kernel, "count_ahead") else None
     nests = FlatStages(kernel, predicates) if enabled(kernel, "flat_stages") else None
-    fuser = _Fuser(predicates, counts, nests)
+    chains = kernel.chained and enabled(kernel, "chain_stages")
+    fuser = _Fuser(predicates, counts, nests, chains)
     body = fuser.body(kernel.body, live_at_end(kernel))
     return replace(kernel, body=(*(counts.state if counts else ()), *body))
 
@@ -77,10 +79,13 @@ class _Parts:
 
 
 class _Fuser:
-    def __init__(self, predicates: Predicates, counts: CountStages | None, nests: FlatStages | None) -> None:
+    def __init__(
+        self, predicates: Predicates, counts: CountStages | None, nests: FlatStages | None, chains: bool
+    ) -> None:
         self.predicates = predicates
         self.counts = counts
         self.nests = nests
+        self.chains = chains
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
@@ -175,6 +180,9 @@ class _Fuser:
         if self.counts and len(counted) == len(stages):
             self.counts.keep(begun)
             again, made = self.known_turns(sequence, counted, pasts)
+        elif self.chains and (linked := chain(sequence, pasts, self.predicates)):
+            again, made = self.linked(sequence, linked, pasts)
+            setup += linked.setup
         else:
             code, run = self.predicates.named(stages[0].loop.guard, "entered", stages[0].loop.where)
             again, made = self.turns(sequence, run, pasts)
@@ -213,6 +221,17 @@ class _Fuser:
         again = self.predicates.variable("again", stages[0].loop.where)
         made = self.choice(sequence, arms, pasts, tells=False)
         return Read(again), (*made, *turns, Assign(again, negate(overs[-1]), again.where))
+
+    def linked(self, sequence: Stages, linked: Chain, pasts: list[Variable]) -> tuple[Expr, Body]:
+        """The same if one counter tells whose turn it is."""
+        arms: list[_Arm] = []
+        for stage, turn in zip(sequence.all, linked.turns, strict=True):
+            idle = _unspecified(stage.local, stage.loop.where)
+            code = (turn.counter, *self.branches(turn.runs, stage.loop.body, idle, stage.loop))
+            step = _if(turn.over, stage.then, (), stage.loop) if stage is not sequence.all[-1] else ()
+            arms.append(_Arm((*code, *step), stage))
+        made = self.choice(sequence, arms, pasts, tells=False)
+        return linked.again, (*linked.first, *made, *linked.last)
 
     def choice(self, sequence: Stages, arms: list[_Arm], pasts: list[Variable], tells: bool = True) -> Body:
         """The arm of the first stage that is not over: `pasts` say which ones are, but for the last.

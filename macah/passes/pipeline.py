@@ -28,6 +28,7 @@ from macah.passes.plain_tests import plain_tests
 from macah.passes.remove_leaves import remove_leaves
 from macah.passes.reuse_elements import reuse_elements
 from macah.passes.roll_stores import roll_stores
+from macah.passes.roll_transfers import roll_transfers
 from macah.passes.rotate_arrays import rotate_arrays
 from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.passes.separate_streams import separate_streams
@@ -57,6 +58,7 @@ PIPELINE = (
     Pass(plain_tests),
     Pass(unroll_for, removes=(ir.UnrolledFor,)),
     Pass(join_heads),
+    Pass(roll_transfers),
     Pass(count_trips),
     Pass(keep_chosen),
     Pass(unroll_loops),
@@ -96,6 +98,7 @@ def opened(kernel: ir.Kernel) -> ir.Kernel:
     kernel = inline_calls(kernel)
     kernel = unroll_for(plain_tests(kernel) if enabled(kernel, "plain_tests") else kernel)
     kernel = join_heads(kernel) if enabled(kernel, "join_heads") else kernel
+    kernel = roll_transfers(kernel) if enabled(kernel, "roll_transfers") else kernel
     kernel = count_trips(kernel) if enabled(kernel, "count_trips") else kernel
     return keep_chosen(kernel) if enabled(kernel, "keep_chosen") else kernel
 

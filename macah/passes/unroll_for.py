@@ -1,4 +1,6 @@
-"""Unrolls FOR loops completely; puts in what is known to be constant, and folds branches on it.
+"""Unrolls FOR loops completely, but for those that are to be plain ones (`Kernel.rolled`).
+
+Puts in what is known to be constant, and folds branches on it.
 
 FOR:                                      i = 0
   i = 0                                   a[0] = 5
@@ -10,12 +12,14 @@ step:                                     i = 2
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from backend.dfg import Place
 from macah import ir
 from macah.diagnostic import MacahError, Note
 from macah.ir import Const, Expr, Stmt
+from macah.optional import enabled
 from macah.propagate import Propagator
 from macah.walk import bodies, leaves_to, read, variables_in, written
 
@@ -25,8 +29,8 @@ STATEMENTS = 1 << 19  # and what they may hold in all
 
 def unroll_for(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel without FOR loops."""
-    unroller = Unroller()
-    return replace(kernel, body=unroller.body(kernel.body))
+    unroller = Unroller(kernel.rolled if enabled(kernel, "roll_for") else ())
+    return replace(kernel, body=unroller.body(kernel.body), rolled=())
 
 
 class Unroller(Propagator):
@@ -35,13 +39,17 @@ class Unroller(Propagator):
     what = "FOR loop"
     hint = "use 'for', or bounds made of constants and variables of enclosing FOR loops"
 
-    def __init__(self) -> None:
+    def __init__(self, rolled: Container[Place | None] = ()) -> None:
         super().__init__()
+        self.rolled = rolled
         self.bodies = 0
         self.made = 0
 
     def unroll(self, stmt: ir.UnrolledFor, out: list[Stmt]) -> None:
         out.extend(self.body(stmt.init))
+        if stmt.where in self.rolled:
+            self.loop(ir.While(stmt.before, stmt.condition, (*stmt.body, *stmt.step), stmt.where), out)
+            return
         self.count(stmt)
         while self.known is not None:
             out.extend(self.body(stmt.before))

@@ -17,6 +17,7 @@ from macah.optional import OPTIONAL
 from macah.passes.pipeline import PIPELINE, optimize, required
 from macah.program import read_program
 from macah.rare import with_turns
+from macah.roll import rollings
 from macah.tests_first import candidates
 from macah.todfg import build_dfg
 from macah.unrolling import loops_of
@@ -118,6 +119,11 @@ KERNELS = (
       kernel { int m = 0; for (int j = 1; j < 64; j++) if (a[j] < a[m]) m = j; out <! m; } }""",
     """void f(int a[64], int stream out) {
       kernel { int h[32] = {0}; for (int i = 0; i < 64; i++) h[a[i] & 31]++; out <! h[3]; } }""",
+    """void f(int n, int w, int stream in, int stream out) {
+      kernel { for (int r = 0; r < n; r++) {
+        int s = 0, t = 0; for (int i = 0; i < w; i++) { int x; x <? in; s += x; t ^= x; }
+        FOR (int k = 0; k < 4; k++) out <! s + k;
+        out <! t; } } }""",
 )
 
 
@@ -128,6 +134,9 @@ KERNEL_FOR = {
     "count_trips": 24,
     "keep_chosen": 28,
     "unroll_loops": 10,
+    "roll_for": 30,
+    "roll_transfers": 30,
+    "chain_stages": 30,
     "bank_arrays": 10,
     "roll_stores": 29,
     "complete_stores": 7,
@@ -187,6 +196,10 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
         kernel = replace(kernel, row=3)
     if name == "delay_rows":
         kernel = replace(kernel, delay=2)
+    if name in ("roll_for", "chain_stages"):
+        kernel = replace(kernel, rolled=rollings(kernel)[0], chained=True)
+    if name == "roll_transfers":
+        kernel = replace(kernel, by_turns=True)
     assert show_dfg(_graph(kernel)) != show_dfg(_graph(kernel, name))
 
 
