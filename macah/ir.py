@@ -239,7 +239,10 @@ class DoWhile:
 
 @dataclass(frozen=True, slots=True)
 class UnrolledFor:
-    """`init; for (;;) { before; if (!condition) break; body; step; }`, unrolled at compile time."""
+    """`init; for (;;) { before; if (!condition) break; body; step; }`, unrolled at compile time.
+
+    Where it is a plain loop, each iteration begins with `fresh`: nobody needs what the last one received.
+    """
 
     init: Body
     before: Body
@@ -247,6 +250,7 @@ class UnrolledFor:
     body: Body
     step: Body
     where: Place | None = None
+    fresh: Body = ()
 
 
 @made_quickly

@@ -95,8 +95,9 @@ class Base(ABC):
         self.flags: set[ir.Variable] = set()
         # The functions being lowered, with the places that call them.
         self.chain: list[tuple[FunctionName, Place]] = []
-        # How many FOR loops are around what is lowered.
+        # How many FOR loops are around what is lowered, and what makes their words anew that are received.
         self.unrolling = 0
+        self.fresh: list[ir.Assign] = []
         # Whether a receive can find its stream closed: those whose end a kernel asks for Python closes.
         self.streams_end = bool({"pstream_close", "pstream_ended"} & _names(program.unit))
         # Variables that a blocking receive of a stream without an end gives all of their value.

@@ -164,11 +164,13 @@ class Statements(Locals):
             with self.collected() as before:
                 truth = self._test(node.cond) if node.cond is not None else ir.TRUE
             self.unrolling += 1
+            received = len(self.fresh)
             body = self._body(node.stmt, where)
             self.unrolling -= 1
             with self.collected() as after:
                 self.statement(node.next)
-            loop = ir.UnrolledFor(tuple(init), tuple(before), truth, tuple(body), tuple(after), where)
+            fresh = tuple(self.fresh[received:])
+            loop = ir.UnrolledFor(tuple(init), tuple(before), truth, tuple(body), tuple(after), where, fresh)
             self._exit(outer, [loop], where)
 
     def _enter(self, name: str) -> Jump:

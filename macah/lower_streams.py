@@ -167,13 +167,17 @@ class Streams(Expressions, Elements):
     def _renew(self, parts: list[_Part], where: Place) -> None:
         """What was received last time is not needed where nothing is, and would come round.
 
-        But of an element that becomes a variable it is what that holds.
+        But of an element that becomes a variable, as in unrolled loops, it is what that holds.
         """
-        for part in parts if not self.unrolling else ():
+        for part in parts:
             indices = [step for step in part.target.steps if isinstance(step, ir.Expr)]
             if all(isinstance(index, ir.Const) for index in indices):
                 continue
-            self.emit(ir.Assign(part.word, ir.unspecified(part.word.bits), where))
+            renewed = ir.Assign(part.word, ir.unspecified(part.word.bits), where)
+            if self.unrolling:
+                self.fresh.append(renewed)
+            else:
+                self.emit(renewed)
 
     def _store_if(self, flag: ir.Variable | None, parts: list[_Part], where: Place) -> None:
         with self.collected() as stores:

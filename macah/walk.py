@@ -241,7 +241,7 @@ def bodies(stmt: Stmt) -> tuple[Body, ...]:
         case ir.While():
             return (stmt.before, stmt.body)
         case ir.UnrolledFor():
-            return (stmt.init, stmt.before, stmt.body, stmt.step)
+            return (stmt.init, stmt.before, stmt.body, stmt.step, stmt.fresh)
         case _:
             return ()
 
@@ -256,8 +256,9 @@ def map_bodies(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
         case ir.While():
             return updated(stmt, before=change(stmt.before), body=change(stmt.body))
         case ir.UnrolledFor():
-            init, before = change(stmt.init), change(stmt.before)
-            return updated(stmt, init=init, before=before, body=change(stmt.body), step=change(stmt.step))
+            init, before, fresh = change(stmt.init), change(stmt.before), change(stmt.fresh)
+            body, step = change(stmt.body), change(stmt.step)
+            return updated(stmt, init=init, before=before, body=body, step=step, fresh=fresh)
         case _:
             return stmt
 

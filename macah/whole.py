@@ -38,8 +38,8 @@ def short_loops(
 
 
 def hoped(loops: Sequence[LoopTrips], around: int | None = None) -> tuple[LoopTrips, ...]:
-    """The loops where triangular ones run as often as the ones around them: most do no more."""
-    trips = [around if loop.triangular else loop.trips for loop in loops]
+    """The loops where triangular ones run half as often as the ones around them, as most do in the mean."""
+    trips = [around // 2 + 1 if loop.triangular and around else loop.trips for loop in loops]
     return tuple(
         replace(loop, trips=often, loops=hoped(loop.loops, often))
         for loop, often in zip(loops, trips, strict=True)

@@ -48,7 +48,8 @@ class Unroller(Propagator):
     def unroll(self, stmt: ir.UnrolledFor, out: list[Stmt]) -> None:
         out.extend(self.body(stmt.init))
         if stmt.where in self.rolled:
-            self.loop(ir.While(stmt.before, stmt.condition, (*stmt.body, *stmt.step), stmt.where), out)
+            body = (*stmt.fresh, *stmt.body, *stmt.step)
+            self.loop(ir.While(stmt.before, stmt.condition, body, stmt.where), out)
             return
         self.count(stmt)
         while self.known is not None:

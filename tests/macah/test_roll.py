@@ -86,3 +86,11 @@ def test_what_every_iteration_does_stays_unrolled_unless_it_does_not_fit(tmp_pat
     choice, small = spread(kernel, FABRIC), spread(kernel, FABRIC, most=80)
     assert choice is not None and not choice.kernel.rolled and choice.cycles < 400
     assert small is not None and small.kernel.rolled and len(small.dfg.nodes) <= 80 < len(choice.dfg.nodes)
+
+
+def test_what_a_plain_loop_receives_does_not_come_round(tmp_path: Path) -> None:
+    body = """int k[4];
+    FOR (int i = 0; i < 4; i++) k[i] <? in;
+    for (int i = 0; i < n; i++) { int x; x <? in; out <! x ^ k[i & 3]; }"""
+    choice = spread(lowered(body, tmp_path), FABRIC)
+    assert choice is not None and choice.kernel.rolled and choice.bounds.mii == 1

@@ -264,6 +264,25 @@ def test_short_loops_are_unrolled_beside_loops_that_nobody_knows_how_often_they_
     assert lines(lowered(REVERSED)) == {6}
 
 
+SORT = """for (int b = 0; b + 8 <= n; b += 8) {
+        int v[8];
+        for (int i = 0; i < 8; i++) v[i] <? in;
+        for (int i = 0; i < 8; i++) for (RANGE) {
+            int lo = min(v[j], v[j + 1]), hi = max(v[j], v[j + 1]);
+            v[j] = lo; v[j + 1] = hi;
+        }
+        for (int i = 0; i < 8; i++) out <! v[i];
+    }"""
+
+
+@pytest.mark.parametrize("loop", ["int j = 0; j < 7 - i; j++", "int j = i & 1; j < 7; j += 2"])
+def test_networks_that_two_loops_say_become_one_iteration(loop: str) -> None:
+    kernel = replace(lowered(SORT.replace("RANGE", loop)), one_way=True)
+    choice = spread(kernel, FABRIC)
+    assert choice is not None and [factor for _, factor in choice.kernel.unroll] == [0] * 4
+    assert choice.bounds.mii == 8
+
+
 def check_unrolled(kernel: ir.Kernel, factors: list[int], within: int | None) -> None:
     choice = spread(kernel, FABRIC)
     assert choice is not None
