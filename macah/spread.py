@@ -136,17 +136,27 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
 
 
 def _whole(plain: Choice, trials: Trials) -> Choice | None:
-    """What short loops in others come to when they are unrolled completely, if that is better."""
-    kernel, tried = plain.kernel, dict[tuple[Place, ...], Choice | None]()
+    """What short loops in others come to when they are unrolled completely, if that is better.
+
+    The largest first, and smaller ones as long as these save more: what is long is done less often than the
+    loops beside it, which wait for all of it in each iteration.
+    """
+    best, kernel, tried = None, plain.kernel, dict[tuple[Place, ...], Choice | None]()
     grouped = kernel.one_way or kernel.ordered or kernel.bubbles
     for most, loops in product(SIZES, (hoped(trials.loops), trials.loops)):
         places = short_loops(loops, dict(kernel.unroll), most, grouped)
         parts = [part for part in _parts(loops, places) if size(loops, part) <= LARGER * MOST_STATEMENTS]
         tried |= {part: _all_whole(kernel, part, trials) for part in parts if part not in tried}
-        found = [made for part in parts if (made := tried[part]) and _pays_whole(made, plain, trials)]
-        if found:
-            return min(found, key=lambda choice: (choice.cycles, len(choice.dfg.nodes)))
-    return None
+        found = [one for part in parts if (one := tried[part]) and _pays_whole(one, plain, trials)]
+        made = min(found, key=_cost, default=best)
+        if best is not None and made is not None and _cost(made) > _cost(best):
+            break
+        best = made
+    return best
+
+
+def _cost(choice: Choice) -> tuple[int, int]:
+    return choice.cycles, len(choice.dfg.nodes)
 
 
 def _pays_whole(made: Choice, plain: Choice, trials: Trials) -> bool:
