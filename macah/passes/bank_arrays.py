@@ -19,8 +19,10 @@ from dataclasses import replace
 from macah import ir
 from macah.ir import Apply, Array, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
 from macah.offsets import Offsets
+from macah.optional import enabled
 from macah.passes.bank_plan import BankFinder, fitting, plan
 from macah.passes.banks import Spread
+from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.site import Affine, Loop
 from macah.walk import arrays_written, bodies, both, loads_in, map_expr, written
 
@@ -31,12 +33,17 @@ FEW = 4
 
 
 def bank_arrays(kernel: ir.Kernel) -> ir.Kernel:
-    """The kernel with arrays spread over as many memories as they, and then its room, want and have."""
+    """The kernel with arrays spread over as many memories as they, and then its room, want and have.
+
+    Banks of one word each are variables, which need no ports at all.
+    """
+    plain = kernel
     while kernel.words is not None and (spread := fitting(kernel, kernel.words)):
         kernel = _spread(kernel, spread)
     while kernel.room is not None and (spread := plan(kernel, kernel.room)):
         kernel = _spread(kernel, spread)
-    return kernel
+    scalars = kernel is not plain and enabled(kernel, "scalarize_arrays")
+    return scalarize_arrays(kernel) if scalars else kernel
 
 
 def _spread(kernel: ir.Kernel, spread: Mapping[Array, Spread]) -> ir.Kernel:

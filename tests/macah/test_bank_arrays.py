@@ -46,6 +46,8 @@ def banked(made: ir.Kernel, room: ir.Room = ONE_PORT) -> ir.Kernel:
 def ran(made: ir.Kernel, scalars: dict[str, int], memory: dict[str, int], inputs: dict) -> object:
     """What a run sends and leaves in the host's variables and memory, which is known by lvalues."""
     arrays = {c.what.name: [memory[p] for p in places(c)] for c in made.captured if isinstance(c.what, Array)}
+    elements = {c.what.name: at(c.source, ()) for c in made.captured if c.source[-1:] == "]"}
+    scalars = scalars | {name: memory[place] for name, place in elements.items() if name not in arrays}
     run: KernelRun = run_kernel(made, scalars, arrays, inputs, limit=1_000_000)
     left = dict(memory)
     for capture in made.captured:
@@ -54,6 +56,8 @@ def ran(made: ir.Kernel, scalars: dict[str, int], memory: dict[str, int], inputs
     out = {
         c.what.name: run.scalars[c.what.name] for c in made.captured if c.out and c.what.name in run.scalars
     }
+    for name in [name for name in out if name in elements]:
+        left[elements[name]] = out.pop(name)
     return left, out, run.outputs, run.closed
 
 

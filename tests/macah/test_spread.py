@@ -163,7 +163,7 @@ SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
         (SEARCH.format("x += d;"), [0, 0, 0], 64),
         # what the last loop sends would wait for what is received in the same iteration
         (SEARCH.format("out <! d;"), [0, 0], None),
-        (SEARCH.format("out <! d; if (x) break;"), [2], None),
+        (SEARCH.format("out <! d; if (x) break;"), [0, 0], None),
         # the inner loop is one iteration, of which the outer one then has copies
         (
             "for (int i = 0; i < 8; i++) for (int j = 0; j < 8; j++) x += a[j] * b[8 * i + j]; n = x;",
@@ -321,3 +321,14 @@ def test_larger_graphs_are_chosen_where_they_leave_a_quarter_of_the_cycles() -> 
     assert plain is not None and choice is not None
     assert choice.cycles <= plain.cycles / 4
     assert len(choice.dfg.nodes) > MOST_NODES
+
+
+def test_banks_of_a_word_each_are_variables() -> None:
+    body = """int w[8] = {0};
+    for (int i = 0; i < n; i++) {
+        int m = 0; w[i & 7] <? in;
+        FOR (int k = 0; k < 8; k++) m = max(m, w[k]);
+        out <! m;
+    }"""
+    choice = spread(lowered(body), FABRIC)
+    assert choice is not None and choice.bounds.mii == 1 and not choice.dfg.memories
