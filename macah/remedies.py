@@ -23,6 +23,7 @@ from macah.walk import statements as inside
 from macah.why import Why
 from macah.why_text import division_text, lines_text, stream_text
 
+WORD_BYTES = 4
 DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
 
 
@@ -52,7 +53,9 @@ def _streams(kernel: ir.Kernel, found: Why, nodes: list[Node]) -> Iterator[Remed
         sites = [s for s in inside(kernel.body) if isinstance(s, ir.Receive | ir.Send) and s.stream is stream]
         if len(sites) < 2 or not (stream.name in needed or places & {s.where for s in sites}):
             continue
-        text = stream_text(stream.name, needed.get(stream.name, len(sites)), [s.where for s in sites])
+        narrow = 2 * stream.size <= WORD_BYTES
+        words = needed.get(stream.name, len(sites))
+        text = stream_text(stream.name, words, [s.where for s in sites], narrow)
         name = f"a stream each for what '{stream.name}' moves{lines_text(s.where for s in sites)}"
         yield Remedy("stream", name, text, _Streams(capture).changed)
 

@@ -49,11 +49,12 @@ def meeting_text(meeting: Meeting) -> str:
     return f"{before} before {after}{when}, as both may be the same element"
 
 
-def stream_text(name: str, needed: int, places: Iterable[Place | None]) -> str:
-    """How to use a stream less."""
+def stream_text(name: str, needed: int, places: Iterable[Place | None], narrow: bool) -> str:
+    """How to use a stream less; `narrow`: several of its elements fit into a word."""
+    change = "pack several elements into one, or use another stream" if narrow else "use another stream"
     return (
         f"stream '{name}' moves {count(needed, 'word')} in an iteration, one in a cycle{lines_text(places)}:"
-        " pack narrow members into one word, or use another stream"
+        f" {change}"
     )
 
 
