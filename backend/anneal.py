@@ -38,10 +38,10 @@ NEVER = cython.declare(cython.int, 1 << 19)
 # farther than a neighbour that it has to get to.
 AGAIN = cython.declare(cython.int, 100)
 FARTHER = cython.declare(cython.int, 150)
-# As in terrain.py.
-FARTHEST = cython.declare(cython.int, 255)
-# Later cycles than this count as one.
-LAST = cython.declare(cython.int, 62)
+FARTHEST = cython.declare(cython.int, 255)  # as in terrain.py
+MASK = cython.declare(cython.ulonglong, (1 << 64) - 1)  # in words of C: Python's product handles signals
+FACTOR = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
+LAST = cython.declare(cython.int, 62)  # later cycles count as this one
 
 
 @cython.final
@@ -144,10 +144,10 @@ class Annealer:
         """A number in [0, below): xorshift64*."""
         x: cython.ulonglong = self.seed
         x ^= x >> 12
-        x ^= (x << 25) & 0xFFFFFFFFFFFFFFFF
+        x ^= (x << 25) & MASK
         x ^= x >> 27
         self.seed = x
-        x = (x * 0x2545F4914F6CDD1D) & 0xFFFFFFFFFFFFFFFF
+        x = (x * FACTOR) & MASK
         # Of 32 bits, as a division of 64 takes several times as long.
         return cython.cast(cython.int, cython.cast(cython.uint, x >> 33) % cython.cast(cython.uint, below))
 

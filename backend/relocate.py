@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .flat import Board, Problem
     from .flood import Flood
 
+MASK = cython.declare(cython.ulonglong, (1 << 64) - 1)  # in words of C: Python's product handles signals
+FACTOR = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
 FAR = cython.declare(cython.double, 1e9)
 # Of an operation's edges, so many that leave it are flooded, and none that takes longer than so many cycles.
 FLOODS = cython.declare(cython.int, 6)
@@ -102,10 +104,10 @@ class Relocation:
         """A number in [0, below): xorshift64*."""
         x: cython.ulonglong = self.seed
         x ^= x >> 12
-        x ^= (x << 25) & 0xFFFFFFFFFFFFFFFF
+        x ^= (x << 25) & MASK
         x ^= x >> 27
         self.seed = x
-        x = (x * 0x2545F4914F6CDD1D) & 0xFFFFFFFFFFFFFFFF
+        x = (x * FACTOR) & MASK
         return cython.cast(cython.int, cython.cast(cython.uint, x >> 33) % cython.cast(cython.uint, below))
 
     @cython.cfunc
