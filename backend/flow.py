@@ -89,6 +89,7 @@ class Flow:
         return self.start[n] + self.latency[self.code[n] * self.units + self.unit[n]] - 1
 
     @cython.cfunc
+    @cython.exceptval(check=True)
     @cython.locals(k=cython.int, r=cython.int)
     def settle(self, n: cython.int, change: cython.int) -> cython.void:
         """Claim (1) or free (-1) a node's unit and results."""
@@ -101,6 +102,7 @@ class Flow:
                 self.take(r * self.interval + self.slot(self.done(n)), change)
 
     @cython.cfunc
+    @cython.exceptval(check=True)
     def take(self, k: cython.int, change: cython.int) -> cython.void:
         """Count a word more or less in place k, resource times interval plus slot."""
         self.used[k] += change
@@ -120,6 +122,7 @@ class Flow:
         return self.start[self.target[e]] + self.distance[e] * self.interval - self.done(self.source[e])
 
     @cython.cfunc
+    @cython.exceptval(check=True)
     @cython.locals(k=cython.int, s=cython.int)
     def claim(self, e: cython.int, change: cython.int) -> cython.void:
         """Claim or free what an edge's route holds alone in its net, whose tree is loaded."""
@@ -133,6 +136,7 @@ class Flow:
                 )
 
     @cython.cfunc
+    @cython.exceptval(check=True)
     def rip(self, e: cython.int) -> cython.void:
         """Take an edge's route away."""
         if self.length[e] >= 0:
@@ -141,6 +145,7 @@ class Flow:
             self.length[e] = -1
 
     @cython.cfunc
+    @cython.exceptval(-1)
     def route(self, e: cython.int) -> cython.bint:
         """Find a cheapest route for an edge that has none, and claim it."""
         last: cython.int = self.span(e)

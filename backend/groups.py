@@ -108,6 +108,7 @@ class Groups:
             self.unit[n] = u
 
     @cython.cfunc
+    @cython.exceptval(-1)
     @cython.locals(i=cython.int)
     def cost(self, g: cython.int) -> cython.longlong:
         """The cost of what of a group's nodes has not been counted since the annealer began to count."""
@@ -117,6 +118,7 @@ class Groups:
         return cost
 
     @cython.cfunc
+    @cython.exceptval(-1)
     @cython.locals(i=cython.int, n=cython.int)
     def take(self, g: cython.int) -> cython.longlong:
         """Take a group's nodes away, remembering where they were; the conflicts that this ends."""
@@ -129,6 +131,7 @@ class Groups:
         return price
 
     @cython.cfunc
+    @cython.exceptval(check=True)
     @cython.locals(i=cython.int)
     def drop(self, g: cython.int) -> cython.void:
         """Take a group's nodes away that are about to go back."""
@@ -136,6 +139,7 @@ class Groups:
             self.annealer.remove(self.members[i])
 
     @cython.cfunc
+    @cython.exceptval(-1)
     @cython.locals(i=cython.int)
     def put(self, g: cython.int) -> cython.longlong:
         """Put a group's nodes at their places; the conflicts that this adds."""
@@ -224,6 +228,7 @@ class Groups:
         return False
 
     @cython.cfunc
+    @cython.exceptval(check=True)
     def count_again(self, g: cython.int, other: cython.int, sign: cython.int) -> cython.void:
         """Free (-1) or claim (1) the slots that values of two groups keep in tiles' outputs."""
         if self.overwritten:

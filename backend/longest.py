@@ -95,6 +95,7 @@ def _cycle(arcs: Arcs, by: array[int], first: int) -> tuple[int, ...]:
 
 
 @cython.cfunc
+@cython.exceptval(-2)
 @cython.locals(a=cython.int, turn=cython.int, changed=cython.int, found=cython.int, t=cython.longlong)
 def _relaxed(
     source: cython.int[::1],

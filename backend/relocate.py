@@ -252,6 +252,7 @@ class Relocation:
                 avail += 1 if forward else -1
 
     @cython.cfunc
+    @cython.exceptval(check=True)
     @cython.locals(i=cython.int, e=cython.int, a=cython.int, last=cython.int)
     def price_edges(self, n: cython.int, first: cython.int, radius: cython.int) -> cython.void:
         """Sum the prices of all edges of n over its units and the starts of the window."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import runpy
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import call
+from pathlib import Path
+from typing import Any
 
+import Cython.Build
 import pytest
+import setuptools
 from graphs import fir
 
 from arch.describe import load_fabric
@@ -22,6 +27,7 @@ from backend.place import place
 from backend.relocate import Relocation
 from backend.schedule import modulo_schedule
 
+ROOT = Path(__file__).parent.parent.parent
 INTERVAL = 8
 
 
@@ -68,3 +74,25 @@ def test_an_interrupt_while_an_operation_moves_gets_through(problem: Problem, un
     with pytest.raises(KeyboardInterrupt):
         interrupted(partial(relocation.pick, 7))
     assert not unheard
+
+
+def test_no_compiled_function_keeps_what_it_calls_from_raising(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translate = Cython.Build.cythonize
+
+    def elsewhere(modules: Any, **options: Any) -> Any:
+        return translate(modules, build_dir=str(tmp_path), force=True, quiet=True, **options)
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(Cython.Build, "cythonize", elsewhere)
+    monkeypatch.setattr(setuptools, "setup", lambda **_: None)
+    runpy.run_path(str(ROOT / "setup.py"))
+    files = sorted(tmp_path.rglob("*.c"))
+    swallowing = [
+        line.split('"')[1]
+        for file in files
+        for line in file.read_text().splitlines()
+        if '__Pyx_WriteUnraisable("' in line
+    ]
+    assert files and not swallowing
