@@ -83,14 +83,14 @@ class _Division:
         if len(self.readers) <= fewest or not at_home(self.problem.fabric):
             return True
         # Imported here: loading a solver takes time, and few kernels need one.
-        from .sat import solver_of
+        from .sat import answered, solver_of
 
         with solver_of(SOLVER) as solver:
             self._keep_sides(solver.add_clause)
             self._hold(solver.add_atmost)
             self._cross(solver.add_clause, solver.add_atmost)
             solver.conf_budget(CONFLICTS)
-            return solver.solve_limited() is not False
+            return answered(solver) is not False
 
     def _keep_sides(self, clause: Callable[[list[int]], None]) -> None:
         """Operations that only one half can do, and streams, which have one port."""

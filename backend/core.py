@@ -152,12 +152,12 @@ def _placed(problem: Problem, core: Core, interval: int) -> bool | None:
     if len(core.nodes) ** 2 // 2 * max(len(u) for u in units) > PAIRS:
         return None
     # Imported here: loading a solver takes time, and few kernels need one.
-    from .sat import solver_of
+    from .sat import answered, solver_of
 
     with solver_of(SOLVER) as solver:
         _Places(problem, core, interval, Clauses(solver.add_clause))
         solver.conf_budget(CONFLICTS)
-        return bool(answer) if (answer := solver.solve_limited()) is not None else None
+        return bool(answer) if (answer := answered(solver)) is not None else None
 
 
 class _Places:

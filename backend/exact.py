@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pysolvers import error as Interrupted
-
 from arch.fabric import Fabric
 
 from .check import check_mapping
@@ -28,7 +26,7 @@ from .exact_encode import MOST_WORDS, Encoding, TooLarge
 from .exact_model import ground
 from .flat import Problem
 from .mapping import Mapping
-from .sat import solver_of
+from .sat import answered, solver_of
 
 SOLVER = "cadical195"
 
@@ -164,10 +162,7 @@ def _solve(
             if spent >= conflicts or time.monotonic() - begun > seconds:
                 break
             solver.conf_budget(min(PULSE, conflicts - spent))
-            try:
-                answer = solver.solve_limited()
-            except Interrupted:
-                raise KeyboardInterrupt from None
+            answer = answered(solver)
             spent = solver.accum_stats()["conflicts"]
             if answer:
                 mapping = _mapping(encoding, solver)

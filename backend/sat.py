@@ -1,4 +1,4 @@
-"""SAT solvers that are freed once, whatever signal comes meanwhile.
+"""SAT solvers that are freed once, whatever signal comes meanwhile, and that Ctrl-C ends.
 
 pysat frees a solver first and forgets it then. The handler of a signal that has come in between raises before
 that (`sys.exit` of SIGTERM, Ctrl-C, which a search answers with its best mapping), and as the solver is
@@ -7,6 +7,7 @@ collected, it is freed again: a crash. Here it is forgotten first.
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pysolvers
@@ -49,3 +50,20 @@ _SOLVERS = {"cadical195": _Cadical, "glucose42": _Glucose, "minicard": _Minicard
 def solver_of(name: str) -> Any:
     """A solver by its name with pysat, to be used in a `with` block."""
     return _SOLVERS[name]()
+
+
+def answered(solver: Any) -> bool | None:
+    """Whether a solver's clauses can be met; None if its budget was not enough. Raises what Ctrl-C does.
+
+    pysat has a handler of its own for Ctrl-C while a solver works, and jumps out of it: the handler stays and
+    the signal blocked, so that the next Ctrl-C would be lost.
+    """
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        answer: bool | None = solver.solve_limited()
+    except pysolvers.error:
+        if (handler := signal.getsignal(signal.SIGINT)) is not None:
+            signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        raise KeyboardInterrupt from None
+    return answer

@@ -92,7 +92,7 @@ class _Places:
     def may_exist(self) -> bool:
         """Whether there may be such places."""
         # Imported here: loading a solver takes time, and few kernels need one.
-        from .sat import solver_of
+        from .sat import answered, solver_of
 
         with solver_of(SOLVER) as solver:
             for clause in self._clauses():
@@ -101,7 +101,7 @@ class _Places:
                 if len(literals) > most:
                     solver.add_atmost(literals, most)
             solver.conf_budget(CONFLICTS)
-            return solver.solve_limited() is not False
+            return answered(solver) is not False
 
     def _clauses(self) -> list[list[int]]:
         """Every operation is somewhere; values leave where they are made or come in, and so reach readers."""

@@ -1,15 +1,18 @@
-"""Solvers are freed once, even if a signal comes meanwhile."""
+"""Solvers are freed once, even if a signal comes meanwhile, and Ctrl-C ends their work."""
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import time
 from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
 
 import pytest
 
-from backend.sat import solver_of
+from backend.sat import answered, solver_of
 
 
 class Interruption(Exception):
@@ -48,3 +51,36 @@ def test_a_signal_while_a_solver_is_freed_frees_it_no_second_time(name: str, ala
         solver.delete()
         del solver
     assert met == 8
+
+
+def pigeons(solver: Any, holes: int) -> None:
+    """One pigeon more than holes: what no solver refutes soon."""
+    of = [[1 + pigeon * holes + hole for hole in range(holes)] for pigeon in range(holes + 1)]
+    for pigeon in of:
+        solver.add_clause(pigeon)
+    for hole in range(holes):
+        for one, other in combinations(of, 2):
+            solver.add_clause([-one[hole], -other[hole]])
+
+
+def told(number: int) -> None:
+    """Send this process a signal, in a moment in which it is busy."""
+    parent = os.getpid()
+    if os.fork() == 0:
+        time.sleep(0.3)
+        os.kill(parent, number)
+        os._exit(0)
+
+
+@pytest.mark.parametrize("name", ["cadical195", "glucose42", "minicard"])
+def test_ctrl_c_ends_a_solver_and_then_what_comes_after(name: str) -> None:
+    with solver_of(name) as solver:
+        pigeons(solver, 14)
+        told(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            answered(solver)
+    told(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(60)
+    for _ in range(2):
+        os.wait()
