@@ -41,11 +41,20 @@ class Worker:
             if self._child == 0:
                 self._serve(parent, writing, work)
         except OSError:
+            self.ended = True
             os.close(self.reading)
             raise
         finally:
             os.close(writing)
+            self._hear(before)
+
+    def _hear(self, before: set[int]) -> None:
+        """Let signals come again. Nobody knows this worker yet: if one has come, it ends here."""
+        try:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        except BaseException:
+            self.end()
+            raise
 
     def _serve(self, parent: int, writing: int, work: Callable[[Callable[[int], None]], bytes]) -> None:
         """In the child: work, send, end."""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,6 +106,25 @@ def test_half_an_answer_is_none() -> None:
     while not worker.ended:
         worker.receive()
     assert worker.answer() == b""
+
+
+def test_an_interrupt_while_a_worker_is_made_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    fork = os.fork
+
+    def interrupted() -> int:
+        child = fork()
+        if child:
+            signal.raise_signal(signal.SIGINT)
+        return child
+
+    def work(_: Callable[[int], None]) -> bytes:
+        time.sleep(600)
+        return b""
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Worker(work)
+    assert no_children()
 
 
 def test_the_time_limit_ends_the_workers() -> None:
