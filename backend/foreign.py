@@ -13,7 +13,9 @@ from itertools import pairwise
 from arch.fabric import Fabric
 
 from .arrivals import FEWEST, Room
+from .cycles import Delay
 from .dfg import DFG, Node, Order, Place, Use
+from .lateness import Lateness
 
 MOST_DISTANCE = 1024
 """The most iterations that an edge may reach back."""
@@ -212,8 +214,8 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
 
     A node becomes an opaque operation of its class with its edges as operands. One with more inputs than
     units of the fabric have operands, or than words can reach a unit at once, gets a balanced tree of
-    arithmetic before it, which values of earlier iterations enter last; the nodes of such trees follow those
-    of the graph.
+    arithmetic before it, which values on tight recurrences enter last, and of others those of earlier
+    iterations; the nodes of such trees follow those of the graph.
     """
     if graph.kernel is not None:
         return graph.kernel
@@ -226,18 +228,39 @@ def to_dfg(graph: ForeignGraph, fabric: Fabric) -> DFG:
             inputs[edge.target].append(Use(edge.source, edge.distance))
     kinds = [CLASS_OF.get(node.op.lower(), "alu") for node in graph.nodes]
     room = Room(fabric, kinds, [len(some) for some in inputs])
-    nodes: list[Node] = []
+    wide = [k for k, kind in enumerate(kinds) if not room.takes(kind, inputs[k])]
+    lateness = Lateness(_delays(graph, fabric, kinds) if wide else ())
     trees: list[Node] = []
-    for k, node in enumerate(graph.nodes):
-        operands = inputs[k]
-        if not room.takes(kinds[k], operands):
-            operands.sort(key=lambda use: use.distance)
-        while len(operands) > FEWEST and not room.takes(kinds[k], operands):
-            width = room.part(operands, len(operands) - room.most[kinds[k]] + 1)
-            part, operands = operands[:width], operands[width:]
-            tree = len(graph.nodes) + len(trees)
-            trees.append(Node(tree, f"alu_{width}", tuple(part), variable=f"of {node.name}"))
+    for k in wide:
+        inputs[k].sort(key=lambda use: use.distance)
+        ranks = zip(lateness.of(k, inputs[k]), (use.distance > 0 for use in inputs[k]), strict=True)
+        late = sorted(zip(ranks, inputs[k], strict=True), key=lambda ranked: ranked[0])
+        while len(late) > FEWEST and not room.takes(kinds[k], [use for _, use in late]):
+            width = room.part([use for _, use in late], len(late) - room.most[kinds[k]] + 1)
+            part, late = late[:width], late[width:]
+            tree = Node(
+                len(graph.nodes) + len(trees),
+                f"alu_{width}",
+                tuple(use for _, use in part),
+                variable=f"of {graph.nodes[k].name}",
+            )
+            trees.append(tree)
             room.add(width)
-            operands.insert(sum(use.distance == 0 for use in operands), Use(tree))
-        nodes.append(Node(k, f"{kinds[k]}_{len(operands)}", tuple(operands), variable=node.op))
+            latest, earlier = part[-1][0]
+            rank = latest + fabric.latency(tree.op), earlier
+            late.insert(sum(other <= rank for other, _ in late), (rank, Use(tree.id)))
+        inputs[k] = [use for _, use in late]
+    nodes = [
+        Node(k, f"{kinds[k]}_{len(inputs[k])}", tuple(inputs[k]), variable=node.op)
+        for k, node in enumerate(graph.nodes)
+    ]
     return DFG(graph.name, (*nodes, *trees), tuple(orders), (), (), (), ())
+
+
+def _delays(graph: ForeignGraph, fabric: Fabric, kinds: Sequence[str]) -> list[Delay]:
+    """The edges of a graph with the fewest cycles that they take."""
+    cycles = {kind: fabric.latency(f"{kind}_{FEWEST}") for kind in kinds}
+    return [
+        Delay(edge.source, edge.target, edge.distance, 1 if edge.order else cycles[kinds[edge.source]])
+        for edge in graph.edges
+    ]
