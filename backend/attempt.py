@@ -7,7 +7,7 @@ options, its interval and its recipe alone, so it may be made anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .flat import Problem
@@ -16,6 +16,7 @@ from .place import HOT, WARM, place
 from .pressure import demand, gentle_schedule
 from .recipe import Recipe
 from .repair import repaired
+from .retime import frugal_schedule
 from .route import Left, route
 from .schedule import earliest_starts, modulo_schedule
 
@@ -35,8 +36,8 @@ STARVED = 1 << 30
 """What an attempt comes to whose values need too many registers."""
 
 LONG, SCARCE = 22, 0.6
-"""From such an interval on there is time to do one thing after the other, as schedules then do where values
-need more than this part of the registers."""
+"""From such an interval on there is time to do one thing after the other. That is tried, and at any interval
+what holds values for the fewest cycles, where they need more than this part of the registers."""
 
 BURSTING = 0.88
 """The part of the registers that values may need, in the mean, for an attempt at routing."""
@@ -109,15 +110,18 @@ class Attempts:
         return tried if mapping is None else Tried(mapping, tried.schedule, tried.need)
 
     def _schedule(self, interval: int, stretch: int) -> Schedule:
-        """Where placement begins: early, or gently where that needs fewer of scarce registers."""
+        """Where placement begins: early, or where registers are scarce with what holds the fewest values."""
         problem = self.problem
         start = modulo_schedule(problem, interval, stretch) or earliest_starts(problem, interval)
-        most = max(demand(problem, interval, start))
-        if interval >= LONG and most > SCARCE * problem.terrain.registers:
-            gentle = gentle_schedule(problem, interval)
-            if gentle is not None and max(demand(problem, interval, gentle)) < most:
-                start = gentle
+        if self._most(interval, start) > SCARCE * problem.terrain.registers:
+            others = [frugal_schedule(problem, interval, stretch)]
+            if interval >= LONG:
+                others.append(gentle_schedule(problem, interval))
+            start = min((start, *filter(None, others)), key=lambda one: self._most(interval, one))
         return Schedule(problem.dfg, interval, tuple(start))
+
+    def _most(self, interval: int, start: Sequence[int]) -> int:
+        return max(demand(self.problem, interval, start))
 
 
 def registers_needed(problem: Problem, schedule: Schedule) -> float:

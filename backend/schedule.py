@@ -83,9 +83,7 @@ def schedule(dfg: DFG, fabric: Fabric, interval: int) -> Schedule | None:
 
 def modulo_schedule(problem: Problem, interval: int, stretch: int = 0) -> list[int] | None:
     """See `schedule`; delays outside recurrences are longer by `stretch`."""
-    arcs = delays(problem)
-    if stretch:
-        arcs = _stretched(problem, arcs, stretch)
+    arcs = stretched(problem, stretch)
     earliest, cycle = longest_paths(problem.nodes, arcs, interval)
     if cycle:
         return None
@@ -97,8 +95,18 @@ def modulo_schedule(problem: Problem, interval: int, stretch: int = 0) -> list[i
     return by_height or _iterate(problem, arcs, interval, earliest)
 
 
-def _iterate(problem: Problem, arcs: list[Delay], interval: int, rank: list[int]) -> list[int] | None:
-    """Schedule by rank, dropping what is in the way, until all is scheduled or the budget is spent."""
+def schedule_from(problem: Problem, interval: int, arcs: list[Delay], wanted: list[int]) -> list[int] | None:
+    """Starts that keep the delays of the arcs, none before the one that is wanted."""
+    return _iterate(problem, arcs, interval, wanted, wanted)
+
+
+def _iterate(
+    problem: Problem, arcs: list[Delay], interval: int, rank: list[int], least: list[int] | None = None
+) -> list[int] | None:
+    """Schedule by rank, dropping what is in the way, until all is scheduled or the budget is spent.
+
+    Nothing starts before its `least`.
+    """
     into: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
     out: list[list[tuple[int, int]]] = [[] for _ in range(problem.nodes)]
     for a in arcs:
@@ -118,7 +126,7 @@ def _iterate(problem: Problem, arcs: list[Delay], interval: int, rank: list[int]
         if budget < 0:
             return None
         low = max((t + gap for p, gap in into[n] if p != n and (t := start[p]) is not None), default=0)
-        low = max(low, 0)
+        low = max(low, least[n] if least else 0)
         at = next((t for t in range(low, low + interval) if table.free(n, t)), None)
         tries[n] += 1
         if at is None or (tries[n] > PUSHY and at > low > last[n]):
@@ -140,7 +148,11 @@ def earliest_starts(problem: Problem, interval: int) -> list[int]:
     return longest_paths(problem.nodes, delays(problem), interval)[0]
 
 
-def _stretched(problem: Problem, arcs: list[Delay], stretch: int) -> list[Delay]:
+def stretched(problem: Problem, stretch: int) -> list[Delay]:
+    """The delays, those outside recurrences longer by `stretch`."""
+    arcs = delays(problem)
+    if not stretch:
+        return arcs
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_edges_from((a.source, a.target) for a in arcs)
     graph.add_nodes_from(range(problem.nodes))

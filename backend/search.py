@@ -13,6 +13,7 @@ from .mapping import DoesNotFit, Mapping, Schedule
 from .pressure import demand, gentle_schedule
 from .recipe import patient
 from .refusal import no_routes, out_of_time, too_many_values
+from .retime import frugal_schedule
 from .solved import last, small
 from .soon import soon_mapped
 from .tries import Tries
@@ -27,7 +28,7 @@ FUTILE = 3
 """From so many times the bound on, the longest interval is asked whether it can help."""
 
 BURST = 1.15
-"""If a gentle schedule of the longest interval holds so many times more values at once than there are
+"""If the best schedule of the longest interval holds so many times more values at once than there are
 registers, no interval helps."""
 
 STRIDES = 8
@@ -178,13 +179,14 @@ class Search(Tries):
         return None
 
     def _futile(self, interval: int) -> bool:
-        """Whether even the longest interval, scheduled gently, needs too many registers."""
+        """Whether even the longest interval, scheduled gently and frugally, needs too many registers."""
         if interval < FUTILE * self.bounds.mii or self.resigned is False:
             return self.resigned is True
         if not self.hungry and self.problem.nodes > HUGE:
             return False
-        start = gentle_schedule(self.problem, self.limit)
-        held = demand(self.problem, self.limit, start) if start else [0]
+        found = [make(self.problem, self.limit) for make in (gentle_schedule, frugal_schedule)]
+        holding = [(demand(self.problem, self.limit, start), start) for start in found if start]
+        held, start = min(holding, key=lambda one: sum(one[0]), default=([0], None))
         self.resigned = (
             sum(held) > BURSTING * self.registers * len(held) or max(held) > BURST * self.registers
         )
