@@ -11,6 +11,7 @@ from arch.fabric import Fabric
 
 from .dfg import DFG, Place, show_dfg
 from .mapping import Mapping, MemoryPlace, Placement, Route, Schedule
+from .relays import forms
 from .warm import Old
 
 HEADER = "macah-mapping 1"
@@ -60,7 +61,10 @@ def write_mapping(mapping: Mapping, names: Sequence[str]) -> str:
 
 
 def read_mapping(text: str, file: str, dfg: DFG, fabric: Fabric) -> Mapping:
-    """The mapping of a graph on a fabric, right or not (see `check_mapping`). Errors: MappingFileError."""
+    """The mapping of a graph, or of one of its forms with stages (`relays.py`), on a fabric, right or not.
+
+    See `check_mapping`. Errors: MappingFileError.
+    """
     return _Reader(text, file, dfg, fabric).mapping()
 
 
@@ -99,8 +103,10 @@ class _Reader:
     def mapping(self) -> Mapping:
         self._take(re.escape(HEADER), f"'{HEADER}'")
         graph = self._take(r"graph (\w+) (\d+) nodes: .*", "'graph DIGEST N nodes: NAME'")
-        if graph[1] != digest(self.dfg):
+        form = next((form for form in forms(self.dfg) if digest(form) == graph[1]), None)
+        if form is None:
             raise self._error(f"the mapping is of another graph than '{self.dfg.name}'", graph.start(1))
+        self.dfg = form
         fabric = self._take(r"fabric (\w+) (\S+)", "'fabric DIGEST NAME'")
         if fabric[1] != self.fabric.digest[:16]:
             raise self._error(f"the mapping is for another fabric: {fabric[2]}", fabric.start(1))

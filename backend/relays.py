@@ -8,12 +8,16 @@ short; so a filter whose samples fill half of an array's registers is mapped at 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from .dfg import DFG, Const, LiveIn, Node, Use
 
 SPANS = (6, 3)
 """How many iterations a stage lasts: what is tried, one after the other."""
+
+SPARSE = 12
+"""Stages so long are few operations, for arrays with nearly no slot free."""
 
 MANY = 8
 """Values that are kept for no more iterations need no stages."""
@@ -58,3 +62,11 @@ def relayed(dfg: DFG, span: int) -> DFG | None:
         operands[position] = Use(chain[number - 1], use.distance - number * span, use.initial)
         nodes[consumer] = replace(nodes[consumer], operands=tuple(operands))
     return replace(dfg, nodes=tuple(nodes))
+
+
+def forms(dfg: DFG) -> Iterator[DFG]:
+    """A graph, and the same with stages."""
+    yield dfg
+    for span in (*SPANS, SPARSE):
+        if (longer := relayed(dfg, span)) is not None:
+            yield longer

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from arch.describe import fabric_file
 from arch.fabric import Fabric
-from backend.bound import Bounds, minimum_interval
+from backend.bound import minimum_interval
 from backend.check import MappingError, check_mapping
 from backend.core import tightened
 from backend.dfg import DFG, Place
@@ -22,16 +20,17 @@ from backend.flat import Problem
 from backend.foreign import ForeignGraph, GraphError, to_dfg
 from backend.formats import read_graph, read_text
 from backend.graph_json import write_json
-from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from backend.mapping_text import MappingFileError, read_mapping, read_old, word, write_mapping
 from backend.run_dfg import GraphRunFailed
 from backend.run_mapping import WrongRun, compare
+from backend.staged import map_graph, staged
 from backend.warm import remap
 from sim.workspace import write_whole
 
 from .diagnostic import Diagnostic, MacahError, Note
 from .fabrics import fabric_of
+from .map_report import Outcome, as_json, as_text
 from .messages import FORMATS, MessageOptions, Messages
 from .stages import Stages
 from .toolchain import check_outputs
@@ -48,22 +47,6 @@ ITERATIONS = 20
 
 MOST_PLACES = 8
 """So many places are shown of the operations that something is too scarce for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What `macahc map` tells.
-
-    `horizon`: the interval is proven to be minimal for schedules that issue an iteration's operations within
-    so many cycles; 0: for all.
-    """
-
-    mapping: Mapping
-    bounds: Bounds
-    proven: bool
-    horizon: int
-    seconds: float
-    peak_mb: float
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -134,7 +117,7 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
         raise _does_not_fit(problem, graph, fabric) from None
     if output is not None:
         write_whole(output, write_mapping(outcome.mapping, [node.name for node in graph.nodes]).encode())
-    sys.stdout.write(_as_json(outcome) if found.json else _as_text(outcome))
+    sys.stdout.write(as_json(outcome) if found.json else as_text(outcome))
     sys.stdout.flush()
     return 0
 
@@ -187,9 +170,10 @@ def _checked(path: Path, dfg: DFG, fabric: Fabric) -> str:
         said = f"not run: {error}"
     except (MappingError, WrongRun) as error:
         raise MacahError(f"the mapping is wrong: {error}", Place(str(path), 1), code="mapping-file") from None
+    stages = f" with {n} stages" if (n := staged(dfg, mapping)) else ""
     return (
-        f"{path}: a mapping of graph {dfg.name} on {fabric.name}, initiation interval {mapping.interval};"
-        f" {said}\n"
+        f"{path}: a mapping of graph {dfg.name}{stages} on {fabric.name}, initiation interval"
+        f" {mapping.interval}; {said}\n"
     )
 
 
@@ -224,11 +208,12 @@ def _map(
         assert certificate.mapping is not None
         mapping, proven, horizon = certificate.mapping, certificate.proven, certificate.horizon or 0
     else:
-        mapping = warm or map_kernel(dfg, fabric, options, stages.say)
+        mapping = warm or map_graph(dfg, fabric, options, stages.say)
         bounds = tightened(bounds, Problem(dfg, fabric), mapping.interval)
         proven = mapping.interval == bounds.mii
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Outcome(mapping, bounds, proven, horizon, time.perf_counter() - begin, peak)
+    seconds = time.perf_counter() - begin
+    return Outcome(mapping, bounds, proven, horizon, seconds, peak, staged(dfg, mapping))
 
 
 def _refuse_huge(nodes: int, fabric: Fabric, options: MapOptions) -> None:
@@ -262,38 +247,3 @@ def _does_not_fit(problem: DoesNotFit, graph: ForeignGraph, fabric: Fabric) -> M
         tuple(notes),
         code="does-not-fit",
     )
-
-
-def _as_json(outcome: Outcome) -> str:
-    found: dict[str, Any] = {
-        "ii": outcome.mapping.interval,
-        "mii": outcome.bounds.mii,
-        "cause": outcome.bounds.binding,
-        "proven": outcome.proven,
-        "operations": len(outcome.mapping.dfg.nodes),
-        "seconds": round(outcome.seconds, 3),
-        "peak_mb": round(outcome.peak_mb, 1),
-    }
-    if outcome.proven:
-        found["horizon"] = outcome.horizon or None
-    return json.dumps(found) + "\n"
-
-
-def _as_text(outcome: Outcome) -> str:
-    if outcome.proven:
-        proof = "minimal"
-        if outcome.horizon:
-            proof = f"minimal among schedules that issue all operations within {outcome.horizon} cycles"
-    else:
-        proof = "not proven to be minimal"
-    mapping = outcome.mapping
-    rows = (
-        ("initiation interval", f"{mapping.interval}, {proof}"),
-        ("lower bound", f"{outcome.bounds.mii}: {outcome.bounds.binding}"),
-        ("operations", str(len(mapping.dfg.nodes))),
-        ("schedule length", f"{mapping.length} cycles"),
-        ("time", f"{outcome.seconds:.3f} s"),
-        ("peak memory", f"{outcome.peak_mb:.1f} MB"),
-    )
-    lines = [f"graph {mapping.dfg.name} on {mapping.fabric.name}"]
-    return "\n".join([*lines, *(f"  {name:20}{text}" for name, text in rows)]) + "\n"

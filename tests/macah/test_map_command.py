@@ -226,6 +226,42 @@ def test_a_mapping_is_written_and_checked(tmp_path: Path, capsys: pytest.Capture
     assert refused(path, "-o", str(tmp_path)).diagnostics[0].code == "cannot-write"
 
 
+def differences() -> tuple[list[dict[str, Any]], list[dict[str, object]]]:
+    """A loaded word less those of up to 40 iterations ago, the differences added up iterations later."""
+    ops = ["load", *["sub"] * 5, *["add"] * 4, "store"]
+    edges = [edge(0, k, d) for k, late in enumerate((10, 15, 20, 30, 40), 1) for d in (0, late)]
+    edges += [edge(1 if k == 6 else k - 1, k) for k in range(6, 11)] + [
+        edge(k - 4, k, 7) for k in range(6, 10)
+    ]
+    return [{"id": k, "op": op} for k, op in enumerate(ops)], edges
+
+
+def test_operations_that_are_stages_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, mapping = graph_file(tmp_path, *differences()), str(tmp_path / "mapping")
+    assert run(path, "--arch", "hycube:4x4", "--json", "-o", mapping) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ii"] <= 6 and found["operations"] == 11 + found.get("stages", 0) == 21
+    assert run(path, "--arch", "hycube:4x4", "--check", mapping) == 0
+    assert "graph graph with 10 stages on hycube4x4" in capsys.readouterr().out
+
+
+def test_a_value_with_dozens_of_late_readers_is_mapped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taps = 48
+    ops = ["in", *["mul"] * taps, *["add"] * (taps - 1), "out"]
+    edges = [edge(0, k, k - 1) for k in range(1, taps + 1)]
+    edges += [edge(k, taps + k - 1) for k in range(2, taps + 1)] + [
+        edge(k, k + 1) for k in range(taps + 1, 2 * taps)
+    ]
+    named = [{"id": k, "op": op} for k, op in enumerate(ops)]
+    path, mapping = graph_file(tmp_path, named, [edge(1, taps + 1), *edges]), str(tmp_path / "mapping")
+    assert run(path, "--arch", "grid5x5", "--json", "-o", mapping) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["proven"] and found["operations"] == 2 * taps + 1 and "stages" not in found
+    assert run(path, "--arch", "grid5x5", "--check", mapping) == 0
+
+
 def test_an_interval_can_be_asked_for_and_be_proven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

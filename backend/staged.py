@@ -1,0 +1,99 @@
+"""Maps a graph; where that keeps values over many iterations, also with stages (`relays.py`).
+
+Mostly the mapping with stages is one of the graph itself: words take the same ways past the stages' units
+(`unstaged.py`). Where the fabric has no such ways, it is a mapping of the graph with stages, more operations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from arch.fabric import Fabric
+
+from .bound import minimum_interval
+from .clock import Clock
+from .dfg import DFG
+from .mapper import map_kernel
+from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from .relays import HEAVY, MANY, SPANS, SPARSE, kept, relayed
+from .unstaged import unstaged
+
+WIDE = 32
+"""A value with so many readers more than MANY iterations later has a tree of routes that negotiation, which
+moves it as a whole, hardly ever ends with."""
+
+CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
+"""What stages may help against."""
+
+
+def map_graph(
+    dfg: DFG, fabric: Fabric, options: MapOptions, progress: Callable[[str], None] | None = None
+) -> Mapping:
+    """A checked mapping of the graph, or of the graph with stages, or DoesNotFit; see `map_kernel`."""
+    clock, first = Clock(options.time_limit), _hopeless(dfg, fabric)
+    if first and (found := _in_stages(dfg, fabric, options, clock, progress)):
+        return found
+    try:
+        mapping = map_kernel(dfg, fabric, _in_time(options, clock), progress)
+    except DoesNotFit as problem:
+        if first or problem.shortage not in CROWDED:
+            raise
+        found = _in_stages(dfg, fabric, options, clock, progress)
+        if found is None:
+            raise
+        return found
+    least = max(options.interval, minimum_interval(dfg, fabric).mii)
+    if first or options.time_limit or mapping.interval <= least:
+        return mapping
+    below = replace(options, max_interval=mapping.interval - 1)
+    with suppress(KeyboardInterrupt):  # then the first mapping is the result
+        return _in_stages(dfg, fabric, below, clock, progress) or mapping
+    return mapping
+
+
+def staged(dfg: DFG, mapping: Mapping) -> int:
+    """How many operations of a graph's mapping are stages."""
+    return len(mapping.dfg.nodes) - len(dfg.nodes)
+
+
+def _hopeless(dfg: DFG, fabric: Fabric) -> bool:
+    """Whether a search without stages hardly ever finds anything."""
+    late = Counter((use.node, use.output) for _, _, use in dfg.uses() if use.distance > MANY)
+    return max(late.values(), default=0) >= WIDE or kept(dfg) > HEAVY * fabric.registers
+
+
+def _in_time(options: MapOptions, clock: Clock) -> MapOptions:
+    """What is left of the time limit, if there is one."""
+    return replace(options, time_limit=max(clock.left(), 0.01)) if options.time_limit else options
+
+
+def _in_stages(
+    dfg: DFG,
+    fabric: Fabric,
+    options: MapOptions,
+    clock: Clock,
+    progress: Callable[[str], None] | None,
+) -> Mapping | None:
+    """The best mapping with stages, if there is any: of the graph itself if the fabric has the ways."""
+    best = None
+    least = max(options.interval, minimum_interval(dfg, fabric).mii)
+    for span in (*SPANS, SPARSE):
+        if (longer := relayed(dfg, span)) is None or (best is not None and best.interval <= least):
+            break
+        if progress is not None:
+            more = len(longer.nodes) - len(dfg.nodes)
+            progress(f"with stages of {span} iterations, {more} more operations")
+        try:
+            mapping = map_kernel(longer, fabric, _in_time(options, clock), progress)
+        except DoesNotFit:
+            continue
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            return best
+        best = unstaged(mapping, dfg) or mapping
+        options = replace(options, max_interval=mapping.interval - 1)
+    return best
