@@ -34,9 +34,10 @@ def too_many_values(problem: Problem, where: str, schedule: Schedule) -> DoesNot
     peak = max(demand(problem, schedule.interval, schedule.start))
     held = lives(problem, schedule.interval, schedule.start)
     order = sorted(held, key=lambda key: (-held[key], key))
+    room = "" if need > registers else ": too few are left for words on their way"
     return DoesNotFit(
         f"{problem.dfg.name}: no routes found on {problem.fabric.name} {where}: the best schedule holds"
-        f" {peak} values at once, {round(need)} in the mean, in {registers} registers",
+        f" {peak} values at once, {round(need)} in the mean, in {registers} registers{room}",
         Shortage.REGISTERS,
         peak,
         registers,
