@@ -7,7 +7,9 @@ as far as trips are known, times the interval that the bounds of `backend.bound`
 that half of the units are free for routing. Nothing is placed, so the choice is quick and always the same.
 Only innermost loops are tried that count up to a known bound and do nothing with streams: so a kernel's
 streams are used in the same order and in the same iterations as before, and nothing can wait for more.
-Short loops in others are unrolled completely (whole.py), and what is innermost then gets copies.
+Short loops in others are unrolled completely (whole.py), and what is innermost then gets copies. Where
+ports, streams or units bind then, FOR loops beside others are tried as plain ones (roll.py), and what several
+statements beside loops send or receive as a loop (`passes/roll_transfers.py`).
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from arch.fabric import Fabric
 from backend.mapping import DoesNotFit
 from macah import ir
 from macah.diagnostic import MacahError, Place
+from macah.hurry import hurried
 from macah.optional import enabled
-from macah.passes.pipeline import opened, optimize
+from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
 from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 from macah.roll import rollings
-from macah.tests_first import FEW_TRIPS, candidates, pays
+from macah.tests_first import candidates
 from macah.trials import Choice, Trials
 from macah.walk import statements
 from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
@@ -41,12 +44,6 @@ MOST_NODES = 240
 
 LARGER, MUCH = 2, 0.25
 """So much larger they may be where short loops that become one iteration leave that share of the cycles."""
-
-DELAYS = (1, 2, 3, 4, 6, 8)
-"""So many iterations there may be between the rows of nests."""
-
-ROWS = (2, 3, 4)
-"""So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
 
 
 def spread(
@@ -97,8 +94,7 @@ def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Cho
 
 def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Choice:
     plain = opened(kernel)
-    loops = loop_trips(plain)
-    trials = Trials(loops, fabric, most)
+    trials = Trials(loop_trips(plain), fabric, most)
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
         return trials.made(kernel)
     best = trials.choice(kernel)
@@ -106,22 +102,7 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Ch
         best = _unrolled(best, trials)
     else:
         best = _with_copies(best, [], trials)
-    places = candidates(plain.body)
-    found = _hurried(best, places, trials)
-    if (
-        _has_sequences(loops)
-        and enabled(kernel, "chain_stages")
-        and 1 < found.interval > found.bounds.resource
-    ):
-        chained = _hurried(trials.choice(replace(best.kernel, chained=True)), places, trials)
-        if len(chained.dfg.nodes) <= trials.most and _row_cost(chained, trials) < _row_cost(found, trials):
-            return chained
-    return found
-
-
-def _hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
-    """The choice with what makes the recurrences of control shorter; `places`: as in `_tested`."""
-    return _delayed(_paced(_tested(best, places, trials), trials), trials)
+    return hurried(best, candidates(plain.body), trials)
 
 
 def _unrolled(plain: Choice, trials: Trials) -> Choice:
@@ -248,101 +229,6 @@ def _expected(known: list[tuple[int, Choice]], factor: int, trials: Trials) -> i
             growth = last.bounds.recurrence - other.bounds.recurrence
             least += growth * (factor - copies) // (copies - before)
     return least
-
-
-def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
-    """The choice with the tests of these loops first, if that is better."""
-    hurried = best.bounds.recurrence > best.bounds.resource
-    if not places or not hurried or not enabled(best.kernel, "tests_first"):
-        return best
-    tried = trials.choice(replace(best.kernel, tests_first=places))
-    return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= trials.most else best
-
-
-def _paced(best: Choice, trials: Trials) -> Choice:
-    """The choice with rows of some length at least, if that is better."""
-    found, hurried = best, best.bounds.recurrence > best.bounds.resource
-    wanted = hurried and _has_rows(trials.loops) and enabled(best.kernel, "pace_rows")
-    for length in ROWS if wanted else ():
-        if found.bounds.recurrence == 1:
-            break
-        paced = replace(best.kernel, row=length)
-        if not _is_paced(paced) and not _needs_banks(best, trials):
-            continue  # it is what it was
-        tried = trials.choice(paced)
-        better = (trials.full(tried), tried.bounds.mii) < (trials.full(found), found.bounds.mii)
-        if better and pays(trials.full(tried), trials.full(best)) and len(tried.dfg.nodes) <= trials.most:
-            found = tried
-    return found
-
-
-def _is_paced(kernel: ir.Kernel) -> bool:
-    """True if `pace_rows` changes anything."""
-    stages: dict[str, ir.Kernel] = {}
-    optimize(kernel, lambda name, result: stages.update({name: result}))
-    return stages["convert_ifs"].body is not stages["pace_rows"].body
-
-
-def _needs_banks(best: Choice, trials: Trials) -> bool:
-    """True if other banks may be chosen once more."""
-    return enabled(best.kernel, "bank_arrays") and trials.busiest(best.dfg) > trials.crowd(best.dfg)
-
-
-def _delayed(best: Choice, trials: Trials) -> Choice:
-    """The choice with iterations between rows, if that is better for the shortest rows expected."""
-    if not _has_rows(trials.loops) or not enabled(best.kernel, "delay_rows"):
-        return best
-    trips = min(_rows(trials.loops, dict(best.kernel.unroll), False), default=0)
-    found, cost = best, best.interval * trips
-    for tests in dict.fromkeys((best.kernel.tests_first, ())):
-        base = replace(best.kernel, tests_first=tests, row=0)
-        if best.bounds.resource * (trips + DELAYS[0]) >= cost:
-            break
-        longest = trials.choice(replace(base, delay=DELAYS[-1]))
-        for delay in DELAYS:
-            # An interval that the longest delay does not make shorter, none does.
-            if longest.bounds.mii * (trips + delay) >= cost:
-                break
-            last = delay == DELAYS[-1]
-            tried = longest if last else trials.choice(replace(base, delay=delay))
-            now = tried.interval * (trips + delay)
-            if now < cost and len(tried.dfg.nodes) <= trials.most:
-                found, cost = tried, now
-    return found
-
-
-def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[int]:
-    """How many iterations innermost loops in others make each time, or are expected to make."""
-    for loop in loops:
-        factor = factors.get(loop.where, 1) if loop.where else 1
-        if loop.trips is not None and (factor == 0 or factor >= loop.trips):
-            yield from _rows(loop.loops, factors, inside)
-            continue
-        within = list(_rows(loop.loops, factors, True))
-        yield from within
-        if inside and not within:
-            yield FEW_TRIPS if loop.trips is None else -(-loop.trips // factor)
-
-
-def _row_cost(choice: Choice, trials: Trials) -> int:
-    """The cycles of the shortest rows expected, with what is left empty between them."""
-    kernel = choice.kernel
-    trips = min(_rows(trials.loops, dict(kernel.unroll), False), default=0)
-    return choice.interval * (max(trips, kernel.row) + kernel.delay)
-
-
-def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
-    """True if there are several loops in another one, of which one does not always run equally often."""
-    return any(
-        (len(loop.loops) > 1 and any(inner.trips is None for inner in loop.loops))
-        or _has_sequences(loop.loops)
-        for loop in loops
-    )
-
-
-def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:
-    """True if there is a loop in another one that does not always run equally often."""
-    return any(_has_rows(loop.loops) or any(inner.trips is None for inner in loop.loops) for loop in loops)
 
 
 def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:

@@ -1,0 +1,140 @@
+"""What is chosen for a kernel whose control holds it up: tests, rows and the loops in sequence of nests.
+
+    for (int r = 0; r < n; r++) {
+      for (int i = 0; i < w; i++) line[i] <? in;
+      for (int i = 0; i < w; i++) out <! line[w - 1 - i];           gets one counter for both loops
+    }
+
+What decides whether an iteration is the last one of its row is computed in the iterations before it, some of
+which may be empty for that. Nothing is placed: as with copies (`spread.py`), the bounds decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from macah import ir
+from macah.diagnostic import Place
+from macah.optional import enabled
+from macah.passes.pipeline import optimize
+from macah.passes.unroll_loops import LoopTrips
+from macah.tests_first import FEW_TRIPS, pays
+from macah.trials import Choice, Trials
+
+DELAYS = (1, 2, 3, 4, 6, 8)
+"""So many iterations there may be between the rows of nests."""
+
+ROWS = (2, 3, 4)
+"""So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
+
+
+def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
+    """The choice with what makes recurrences of control shorter; `places` are of loops to test first."""
+    found = _alone(best, places, trials)
+    waits = 1 < found.interval > found.bounds.resource
+    if waits and _has_sequences(trials.loops) and enabled(best.kernel, "chain_stages"):
+        chained = _alone(trials.choice(replace(best.kernel, chained=True)), places, trials)
+        if len(chained.dfg.nodes) <= trials.most and _row_cost(chained, trials) < _row_cost(found, trials):
+            return chained
+    return found
+
+
+def _alone(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
+    """The same for loops as they are in sequence."""
+    return _delayed(_paced(_tested(best, places, trials), trials), trials)
+
+
+def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
+    """The choice with the tests of these loops first, if that is better."""
+    hurried = best.bounds.recurrence > best.bounds.resource
+    if not places or not hurried or not enabled(best.kernel, "tests_first"):
+        return best
+    tried = trials.choice(replace(best.kernel, tests_first=places))
+    return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= trials.most else best
+
+
+def _paced(best: Choice, trials: Trials) -> Choice:
+    """The choice with rows of some length at least, if that is better."""
+    found, hurried = best, best.bounds.recurrence > best.bounds.resource
+    wanted = hurried and _has_rows(trials.loops) and enabled(best.kernel, "pace_rows")
+    for length in ROWS if wanted else ():
+        if found.bounds.recurrence == 1:
+            break
+        paced = replace(best.kernel, row=length)
+        if not _is_paced(paced) and not _needs_banks(best, trials):
+            continue  # it is what it was
+        tried = trials.choice(paced)
+        better = (trials.full(tried), tried.bounds.mii) < (trials.full(found), found.bounds.mii)
+        if better and pays(trials.full(tried), trials.full(best)) and len(tried.dfg.nodes) <= trials.most:
+            found = tried
+    return found
+
+
+def _is_paced(kernel: ir.Kernel) -> bool:
+    """True if `pace_rows` changes anything."""
+    stages: dict[str, ir.Kernel] = {}
+    optimize(kernel, lambda name, result: stages.update({name: result}))
+    return stages["convert_ifs"].body is not stages["pace_rows"].body
+
+
+def _needs_banks(best: Choice, trials: Trials) -> bool:
+    """True if other banks may be chosen once more."""
+    return enabled(best.kernel, "bank_arrays") and trials.busiest(best.dfg) > trials.crowd(best.dfg)
+
+
+def _delayed(best: Choice, trials: Trials) -> Choice:
+    """The choice with iterations between rows, if that is better for the shortest rows expected."""
+    if not _has_rows(trials.loops) or not enabled(best.kernel, "delay_rows"):
+        return best
+    trips = min(_rows(trials.loops, dict(best.kernel.unroll), False), default=0)
+    found, cost = best, best.interval * trips
+    for tests in dict.fromkeys((best.kernel.tests_first, ())):
+        base = replace(best.kernel, tests_first=tests, row=0)
+        if best.bounds.resource * (trips + DELAYS[0]) >= cost:
+            break
+        longest = trials.choice(replace(base, delay=DELAYS[-1]))
+        for delay in DELAYS:
+            # An interval that the longest delay does not make shorter, none does.
+            if longest.bounds.mii * (trips + delay) >= cost:
+                break
+            last = delay == DELAYS[-1]
+            tried = longest if last else trials.choice(replace(base, delay=delay))
+            now = tried.interval * (trips + delay)
+            if now < cost and len(tried.dfg.nodes) <= trials.most:
+                found, cost = tried, now
+    return found
+
+
+def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[int]:
+    """How many iterations innermost loops in others make each time, or are expected to make."""
+    for loop in loops:
+        factor = factors.get(loop.where, 1) if loop.where else 1
+        if loop.trips is not None and (factor == 0 or factor >= loop.trips):
+            yield from _rows(loop.loops, factors, inside)
+            continue
+        within = list(_rows(loop.loops, factors, True))
+        yield from within
+        if inside and not within:
+            yield FEW_TRIPS if loop.trips is None else -(-loop.trips // factor)
+
+
+def _row_cost(choice: Choice, trials: Trials) -> int:
+    """The cycles of the shortest rows expected, with what is left empty between them."""
+    kernel = choice.kernel
+    trips = min(_rows(trials.loops, dict(kernel.unroll), False), default=0)
+    return choice.interval * (max(trips, kernel.row) + kernel.delay)
+
+
+def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
+    """True if there are several loops in another one, of which one does not always run equally often."""
+    return any(
+        (len(loop.loops) > 1 and any(inner.trips is None for inner in loop.loops))
+        or _has_sequences(loop.loops)
+        for loop in loops
+    )
+
+
+def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:
+    """True if there is a loop in another one that does not always run equally often."""
+    return any(_has_rows(loop.loops) or any(inner.trips is None for inner in loop.loops) for loop in loops)
