@@ -24,7 +24,7 @@ from macah.passes.bank_plan import BankFinder, fitting, plan
 from macah.passes.banks import Spread
 from macah.passes.scalarize_arrays import scalarize_arrays
 from macah.site import Affine, Loop
-from macah.walk import arrays_written, bodies, both, loads_in, map_expr, written
+from macah.walk import arrays_read, arrays_written, bodies, both, loads_in, map_expr, written
 
 Index = tuple[Expr, ...]
 
@@ -42,8 +42,10 @@ def bank_arrays(kernel: ir.Kernel) -> ir.Kernel:
         kernel = _spread(kernel, spread)
     while kernel.room is not None and (spread := plan(kernel, kernel.room)):
         kernel = _spread(kernel, spread)
-    scalars = kernel is not plain and enabled(kernel, "scalarize_arrays")
-    return scalarize_arrays(kernel) if scalars else kernel
+    if kernel is plain or not enabled(kernel, "scalarize_arrays"):
+        return kernel
+    words = [array for array in arrays_read(kernel.body) | arrays_written(kernel.body) if array.size == 1]
+    return scalarize_arrays(kernel) if words else kernel
 
 
 def _spread(kernel: ir.Kernel, spread: Mapping[Array, Spread]) -> ir.Kernel:
