@@ -118,7 +118,7 @@ KERNELS = (
     """void f(int a[64], int stream out) {
       kernel { int m = 0; for (int j = 1; j < 64; j++) if (a[j] < a[m]) m = j; out <! m; } }""",
     """void f(int a[64], int stream out) {
-      kernel { int h[128] = {0}; for (int i = 0; i < 64; i++) h[a[i] & 127]++; out <! h[3]; } }""",
+      kernel { int h[48] = {0}; for (int i = 0; i < 64; i++) h[a[i] & 31]++; out <! h[3]; } }""",
     """void f(int n, int w, int stream in, int stream out) {
       kernel { for (int r = 0; r < n; r++) {
         int s = 0, t = 0; for (int i = 0; i < w; i++) { int x; x <? in; s += x; t ^= x; }
