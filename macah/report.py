@@ -67,7 +67,8 @@ def _kernel_text(account: Account) -> str:
         lines.append(_wrapped("copies of bodies", ", ".join(copies)))
     if account.lowered.rolled:
         plain = ", ".join(f"the FOR loop at {place.file}:{place.line}" for place in account.lowered.rolled)
-        lines.append(_wrapped("not unrolled", f"{plain}: as plain loops they take fewer cycles"))
+        why = "as plain loops they take fewer cycles, or fit only so"
+        lines.append(_wrapped("not unrolled", f"{plain}: {why}"))
     if account.lowered.by_turns:
         text = "what several statements beside loops send, or receive, in an iteration each"
         lines.append(_wrapped("by turns", text))

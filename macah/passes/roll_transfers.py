@@ -40,7 +40,7 @@ class _Run:
     """Transfers through one port, one behind the other, with what else is done between them."""
 
     moves: list[Send | Receive] = field(default_factory=list)
-    between: list[Body] = field(default_factory=list)  # in front of each, and behind the last
+    between: list[Body] = field(default_factory=list)  # in front of each
 
     def takes(self, stmt: Send | Receive, since: Body) -> bool:
         """Whether a transfer may join: nothing in the run, and `since`, may use what it writes."""
