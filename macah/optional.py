@@ -101,6 +101,12 @@ OPTIONAL = {
     "shorten": Optimisation(
         "operations on recurrences are rewritten where that makes recurrences shorter", grows=True
     ),
+    "exact_orders": Optimisation(
+        "accesses at indices that no data decide wait only for those that touch the same word"
+    ),
+    "tabulate": Optimisation(
+        "control that depends on nothing but itself is read from a table where it is slow", grows=True
+    ),
     "muladd": Optimisation("a product, or a shift, and the addition after it are one operation"),
 }
 """Each by its name."""

@@ -22,11 +22,10 @@ from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
 from macah.capacity import Capacity
-from macah.closing_sends import with_closing_sends
 from macah.forward import forwarded_in_graph
 from macah.optional import enabled
 from macah.share_units import relieved_ports
-from macah.shorten import shorten
+from macah.short_recurrences import with_short_recurrences
 
 MOST_NODES = 300
 """Larger graphs are left as they are."""
@@ -50,7 +49,7 @@ def with_shared_ports(
         return dfg
 
     def shorter(made: DFG) -> DFG:
-        return shorten(with_closing_sends(kernel, made, capacity), capacity)
+        return with_short_recurrences(kernel, made, capacity)
 
     with suppress(DoesNotFit):
         least = minimum_interval(dfg, fabric).mii

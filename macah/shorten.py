@@ -154,21 +154,26 @@ def _shortened(dfg: DFG, capacity: Capacity, broad: bool, ahead: bool = False) -
 
 def slow_cycles(dfg: DFG, floor: int) -> tuple[int, list[int]]:
     """The smallest interval from `floor` on that cycles allow, and the nodes of components that need more."""
-    delays: list[Delay] = []
-    for consumer, _, use in dfg.uses():
-        cycles = latency(dfg.nodes[consumer].op)
-        delays.append(Delay(use.node, consumer, use.distance, cycles))
-    for order in dfg.orders:
-        before, after = dfg.nodes[order.before], dfg.nodes[order.after]
-        cycles = order.delay - latency(before.op) + latency(after.op)
-        delays.append(Delay(before.id, after.id, order.distance, cycles))
     slowest, members = floor, list[int]()
-    for inside in components(delays):
+    for inside in components(delays(dfg)):
         needed = tightest_of(inside, floor)[0]
         slowest = max(slowest, needed)
         if needed > floor:
             members += sorted({end for delay in inside for end in (delay.source, delay.target)})
     return slowest, sorted(members)
+
+
+def delays(dfg: DFG) -> list[Delay]:
+    """What nodes wait for, with latencies that are typical."""
+    found: list[Delay] = []
+    for consumer, _, use in dfg.uses():
+        cycles = latency(dfg.nodes[consumer].op)
+        found.append(Delay(use.node, consumer, use.distance, cycles))
+    for order in dfg.orders:
+        before, after = dfg.nodes[order.before], dfg.nodes[order.after]
+        cycles = order.delay - latency(before.op) + latency(after.op)
+        found.append(Delay(before.id, after.id, order.distance, cycles))
+    return found
 
 
 def _after_cycles(dfg: DFG) -> list[int]:

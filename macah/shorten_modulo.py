@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from arch.ops import evaluate, signed
@@ -28,6 +29,9 @@ _EXTENSIONS = {"zext8": 0xFF, "zext16": 0xFFFF}
 
 MOST_PLACES = 4096
 MOST_CONDITIONS = 3
+REMEMBERED = 256
+"""So many ways to count are known, as graphs are searched again and again."""
+
 MOST_DEPTH = 8
 """What a sum is made of is followed so far for its size."""
 
@@ -81,14 +85,25 @@ def _tried(choices: Choices, around: Round) -> Turns | None:
     move = _Move(choices, around)
     if move.depends or len(move.conditions) > MOST_CONDITIONS:
         return None
-    cases = list(product((0, 1), repeat=len(move.conditions)))
-    found: list[set[int]] = [set() for _ in cases]
     assert isinstance(around.start, Const)
-    pending, places = [around.start.value], {around.start.value}
+    circle = _circle(move.made(), around.start.value, len(move.conditions))
+    if circle is None:
+        return None
+    modulus, steps = circle
+    step = _chosen(choices, move.conditions, steps)
+    return Turns(around.carried, around.start.value, modulus, step, max(steps))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _circle(move: Made, start: int, conditions: int) -> tuple[int, tuple[int, ...]] | None:
+    """The number modulo which places are counted, and the step for each case of so many conditions."""
+    cases = list(product((0, 1), repeat=conditions))
+    found: list[set[int]] = [set() for _ in cases]
+    pending, places = [start], {start}
     while pending:
         place = pending.pop()
         for case, seen in zip(cases, found, strict=True):
-            there = move(place, case)
+            there = move.after(place, case)
             seen.add(there - place)
             if len(seen) > 2 or len(places) > MOST_PLACES:
                 return None
@@ -98,9 +113,7 @@ def _tried(choices: Choices, around: Round) -> Turns | None:
     spans = {max(seen) - min(seen) for seen in found if len(seen) > 1}
     if len(spans) != 1 or not max(places) < (modulus := spans.pop()) < HALF:
         return None
-    steps = [max(seen) % modulus for seen in found]
-    step = _chosen(choices, move.conditions, steps)
-    return Turns(around.carried, around.start.value, modulus, step, max(steps))
+    return modulus, tuple(max(seen) % modulus for seen in found)
 
 
 def _chosen(choices: Choices, conditions: Sequence[Value], steps: Sequence[int]) -> Value:
@@ -114,6 +127,24 @@ def _chosen(choices: Choices, conditions: Sequence[Value], steps: Sequence[int])
     return choices.apply("select", conditions[0], then, other)
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a number is made of the one before and of conditions, apart from where that is in a graph.
+
+    `operations` take words by their positions: the number, conditions, `constants`, and results so far.
+    """
+
+    constants: tuple[int, ...]
+    operations: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def after(self, number: int, case: Sequence[int]) -> int:
+        """The next number."""
+        words = [number, *case, *self.constants]
+        for op, operands in self.operations:
+            words.append(evaluate(op, WIDTH, *[words[position] for position in operands]))
+        return words[-1]
+
+
 class _Move:
     """What a recurrence makes of a number, and of the conditions that do not depend on it.
 
@@ -124,17 +155,16 @@ class _Move:
         self.choices, self.around = choices, around
         self.conditions: list[Value] = []
         self.depends = False
-        self.constants: dict[Value | int, int] = {}
+        self.constants: dict[Value, int] = {}
         self.order: dict[int, tuple[str, tuple[Value | int, ...]]] = {}
         self._visit(around.carried)
 
-    def __call__(self, number: int, case: Sequence[int]) -> int:
-        """The next number."""
-        words: dict[Value | int, int] = {_STATE: number, **self.constants}
-        words.update(zip(self.conditions, case, strict=True))
-        for made, (op, keys) in self.order.items():
-            words[made] = evaluate(op, WIDTH, *[words[key] for key in keys])
-        return words[self.around.carried]
+    def made(self) -> Made:
+        """The same, without names."""
+        keys: list[Value | int] = [_STATE, *self.conditions, *self.constants, *self.order]
+        at = {key: position for position, key in enumerate(keys)}
+        operations = [(op, tuple([at[key] for key in operands])) for op, operands in self.order.values()]
+        return Made(tuple(self.constants.values()), tuple(operations))
 
     def _visit(self, number: int) -> None:
         draft = self.choices.graph.drafts[number]

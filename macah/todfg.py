@@ -16,7 +16,6 @@ from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
 from macah.chosen_terms import with_chosen_terms
-from macah.closing_sends import with_closing_sends
 from macah.compact import compacted, live_ins_of, positions
 from macah.copies import with_copies, with_spare_copies
 from macah.fold import predicates
@@ -33,7 +32,8 @@ from macah.pack_words import sent_words
 from macah.rewrite import Loop
 from macah.share_ports import with_shared_ports
 from macah.share_units import with_shared_units
-from macah.shorten import bound, shorten
+from macah.short_recurrences import with_short_recurrences
+from macah.shorten import bound
 from macah.symbolic import Symbolic
 
 
@@ -85,7 +85,7 @@ def _shortened(ran: Symbolic, kernel: ir.Kernel, made: tuple[Loop, Effects], cap
     """The graph with the shorter recurrences: what `slopes` did is not always worth its operations."""
     dfg, done = _result(ran, kernel, made, capacity)
     if enabled(kernel, "shorten"):
-        dfg = shorten(with_closing_sends(kernel, dfg, capacity), capacity)
+        dfg = with_short_recurrences(kernel, dfg, capacity)
     if "slopes" not in done:
         return dfg
     plain = _shortened(ran, replace(kernel, without=kernel.without | {"slopes"}), made, capacity)

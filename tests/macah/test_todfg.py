@@ -163,7 +163,7 @@ def test_different_places_of_one_iteration_have_no_order():
         ]
 
     dfg = array_loop(swap, a)
-    assert {o.distance for o in dfg.orders} == {1}
+    assert dfg.orders and all(o.distance for o in dfg.orders)
 
 
 def test_constant_places_have_no_order_at_all():
