@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from arch.ops import OPS
 from backend.dfg import DFG, Const, Operand, Use, evaluation_order
@@ -13,17 +14,27 @@ REST = 8
 """So many iterations behind the last one are what all later ones do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """The values of nodes, by number, in each iteration; after the last row comes row `again`."""
+NEVER = 1 << 60
+"""So many rows there never are: in place of a constant's."""
 
-    nodes: frozenset[int]
-    rows: Sequence[dict[int, int]]
+
+@dataclass(frozen=True)
+class Course:
+    """The values of nodes, in that order, in each iteration; after the last row comes row `again`."""
+
+    nodes: tuple[int, ...]
+    rows: Sequence[Sequence[int]]
     again: int
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """Where the values of each node are in a row."""
+        return {node: place for place, node in enumerate(self.nodes)}
 
     def values(self, node: int) -> tuple[int, ...]:
         """Those of a node."""
-        return tuple([row[node] for row in self.rows])
+        place = self.places[node]
+        return tuple([row[place] for row in self.rows])
 
     def numbers(self, times: int) -> list[int]:
         """The row of each iteration until what is done again and again has been done so many times."""
@@ -85,40 +96,82 @@ def course_of(dfg: DFG, own: Collection[int], nodes: Sequence[int], most: int) -
 
 def _run(dfg: DFG, nodes: frozenset[int], most: int, last: int | None = None) -> Course | None:
     """What nodes do until they repeat it, or until `last` is not 0; None after `most` iterations."""
-    order = [number for number in evaluation_order(dfg) if number in nodes]
-    reach = dict.fromkeys(order, 0)
-    for consumer, _, use in dfg.uses():
-        if consumer in nodes:
-            reach[use.node] = max(reach[use.node], use.distance)
-    states = [(number, back) for number in order for back in range(reach[number])]
-    settled = max(reach.values(), default=0)  # no first values are used from there on
-    rows, known = list[dict[int, int]](), dict[tuple[int, ...], int]()
+    known = sorted(nodes)
+    new = {node: place for place, node in enumerate(known)}
+    steps = [
+        _Step(new[number], node.op, tuple([_renumbered(operand, new) for operand in node.operands]))
+        for number in evaluation_order(dfg)
+        if number in new and (node := dfg.nodes[number])
+    ]
+    found = _rows(tuple(steps), most, None if last is None else new[last])
+    return None if found is None else Course(tuple(known), *found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What computes a value of a row."""
+
+    place: int
+    op: str
+    operands: tuple[Operand, ...]
+
+
+def _renumbered(operand: Operand, new: Mapping[int, int]) -> Operand:
+    return replace(operand, node=new[operand.node]) if isinstance(operand, Use) else operand
+
+
+@lru_cache(maxsize=32)
+def _rows(steps: Sequence[_Step], most: int, last: int | None) -> tuple[list[list[int]], int] | None:
+    """The rows, and the one after the last; graphs that are made on trial have the same control."""
+    reach = [0] * len(steps)
+    for step in steps:
+        for operand in step.operands:
+            if isinstance(operand, Use):
+                reach[operand.node] = max(reach[operand.node], operand.distance)
+    program = _program(steps)
+    settled = max(1, *reach) if reach else 1  # no first values are used from there on
+    rows, marks, known = list[list[int]](), list[int](), dict[tuple[int, ...], int]()
     while len(rows) <= most + settled:
         if len(rows) >= settled:
-            state = tuple([rows[-1 - back][number] for number, back in states])
-            if state in known:
-                return Course(nodes, rows, known[state])
-            known[state] = len(rows)
-        row: dict[int, int] = {}
-        for number in order:
-            node = dfg.nodes[number]
-            evaluate = OPS[node.op].evaluate
-            assert evaluate is not None
-            row[number] = evaluate(WIDTH, *[_value(operand, row, rows) for operand in node.operands])
+            state = tuple(marks[-settled:])
+            before = known.setdefault(state, len(rows))
+            if before < len(rows) and rows[before - settled : before] == rows[-settled:]:
+                return rows, before
+        row = [0] * len(steps)
+        count = len(rows)
+        for place, evaluate, operands in program:
+            row[place] = evaluate(
+                WIDTH,
+                *[
+                    first if back > count else rows[-back][at] if back else row[at]
+                    for at, back, first in operands
+                ],
+            )
         rows.append(row)
+        marks.append(hash(tuple(row)))
         if last is not None and any(row[last] for row in rows[-1 - REST - settled : -REST - settled]):
             # nothing has effects any more, so that any of these may be repeated
-            return Course(nodes, rows, len(rows) - REST)
+            return rows, len(rows) - REST
     return None
 
 
-def _value(operand: Operand, row: dict[int, int], rows: Sequence[dict[int, int]]) -> int:
+def _program(steps: Sequence[_Step]) -> list[tuple[int, Callable[..., int], list[tuple[int, int, int]]]]:
+    """Of each step its place and function, and its operands: a place, how many rows back, a first value."""
+    found = []
+    for step in steps:
+        evaluate = OPS[step.op].evaluate
+        assert evaluate is not None
+        found.append((step.place, evaluate, [_operand(operand) for operand in step.operands]))
+    return found
+
+
+def _operand(operand: Operand) -> tuple[int, int, int]:
     match operand:
         case Const(value):
-            return value
-        case Use(node, 0):
-            return row[node]
-        case Use(node, distance, Const(initial)):
-            return rows[-distance][node] if distance <= len(rows) else initial
+            return 0, NEVER, value
+        case Use(place, 0):
+            return place, 0, 0
+        case Use(place, distance, Const(initial)):
+            return place, distance, initial
         case _:
             raise AssertionError(operand)

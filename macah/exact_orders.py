@@ -12,16 +12,14 @@ other, and compared.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypeGuard
 
 from backend.cycles import components, tightest_of
-from backend.dfg import DFG, Const, Node, Operand, Order, Use
+from backend.dfg import DFG, Const, Node, Order
 from macah.capacity import Capacity
-from macah.course import Course, course_of, independent
-from macah.matters import Matters
+from macah.known import Known
 from macah.shorten import delays
 
 MOST_ITERATIONS = 4096
@@ -31,21 +29,11 @@ FAR = 64
 """Accesses that meet after more iterations than this keep such an order: it holds nothing up."""
 
 
-_LOGIC: dict[str, Callable[..., int]] = {
-    "and": lambda a, b: int(bool(a and b)),
-    "or": lambda a, b: int(bool(a or b)),
-}
-"""What makes guards of others: 0 whatever those are that nothing is known of, where what is known says so."""
-
-
 def with_exact_orders(dfg: DFG, capacity: Capacity) -> DFG:
     """The graph with later accesses waiting only for those that touch the same, where such waiting binds."""
-    known: _Known | None = None
     for memory in _binding(dfg, capacity.least_interval(dfg)):
-        known = known or _Known(dfg, frozenset(independent(dfg)))
-        accesses = [node for node in dfg.nodes if node.memory == memory]
-        if len(accesses) <= MOST_ACCESSES and all(_is_index(node, known) for node in accesses):
-            dfg = _exact(dfg, memory, known.own)
+        if sum(node.memory == memory for node in dfg.nodes) <= MOST_ACCESSES:
+            dfg = _exact(dfg, memory)
     return dfg
 
 
@@ -61,102 +49,18 @@ def _binding(dfg: DFG, floor: int) -> list[int]:
 
 
 @lru_cache(maxsize=16)
-def _exact(dfg: DFG, memory: int, own: frozenset[int]) -> DFG:
-    accesses = [node for node in dfg.nodes if node.memory == memory]
-    known = _Known(dfg, own)
-    needed = known.below(operand for node in accesses for operand in node.operands)
-    others = [use.node for consumer, _, use in dfg.uses() if consumer not in own and known.tells(use)]
-    course = course_of(dfg, own, [*needed, *others], MOST_ITERATIONS)
-    course = course or course_of(dfg, own, needed, MOST_ITERATIONS)
-    if course is None:
+def _exact(dfg: DFG, memory: int) -> DFG:
+    accesses, known = [node for node in dfg.nodes if node.memory == memory], Known(dfg)
+    if not all(isinstance(node.operands[0], Const) or known.tells(node.operands[0]) for node in accesses):
         return dfg
-    known.follow(course, 1 + -(-FAR // (len(course.rows) - course.again)))
+    needed = known.below(operand for node in accesses for operand in node.operands)
+    more = [*needed, *known.all()]
+    if not (known.follow(more, MOST_ITERATIONS, FAR) or known.follow(needed, MOST_ITERATIONS, FAR)):
+        return dfg
     touched = known.touched(accesses)
     numbers = {node.id for node in accesses}
     orders = [o for o in dfg.orders if not {o.before, o.after} <= numbers]
     return replace(dfg, orders=(*orders, *_without_implied(list(_orders(dfg, accesses, touched)))))
-
-
-def _is_index(node: Node, known: _Known) -> bool:
-    return isinstance(node.operands[0], Const) or known.tells(node.operands[0])
-
-
-class _Known:
-    """What `own` nodes, which depend on nothing else, tell of accesses."""
-
-    def __init__(self, dfg: DFG, own: frozenset[int]) -> None:
-        self.dfg, self.own = dfg, own
-        self.columns: dict[Operand, list[int]] = {}
-        self.places: list[int] = []
-
-    def below(self, operands: Iterable[Operand]) -> list[int]:
-        """The nodes that tell something of operands."""
-        found, seen, pending = list[int](), set[Operand](), list(operands)
-        while pending:
-            operand = pending.pop()
-            if operand in seen:
-                continue
-            seen.add(operand)
-            if self.tells(operand):
-                found.append(operand.node)
-            elif inner := self.inner(operand):
-                pending += inner.operands
-        return found
-
-    def follow(self, course: Course, times: int) -> None:
-        """Take values from a course whose circle is gone through so many times."""
-        self.course, self.places = course, course.numbers(times)
-
-    def touched(self, accesses: Sequence[Node]) -> dict[int, list[int | None]]:
-        """The word that each access may touch in each iteration, if it does and if that matters."""
-        loads = [node.id for node in accesses if node.op == "load"]
-        matters = Matters(self.dfg, self.may, self.surely, len(self.places)).of(loads)
-        found = dict[int, list[int | None]]()
-        for node in accesses:
-            bits = matters[node.id] if node.op == "load" else self.may(node.operands[2])
-            words = self.values(node.operands[0])
-            found[node.id] = [word if bits >> n & 1 else None for n, word in enumerate(words)]
-        return found
-
-    def may(self, operand: Operand) -> int:
-        """A bit for each iteration in which an operand may be another word than 0."""
-        return sum([1 << n for n, word in enumerate(self.values(operand)) if word])
-
-    def surely(self, operand: Operand) -> int:
-        """A bit for each iteration in which it certainly is."""
-        known = self.tells(operand) and operand.node in self.course.nodes
-        return self.may(operand) if known else 0
-
-    def values(self, operand: Operand) -> list[int]:
-        """An operand in each iteration; 1 where nothing is known."""
-        if operand not in self.columns:
-            self.columns[operand] = self._values(operand)
-        return self.columns[operand]
-
-    def _values(self, operand: Operand) -> list[int]:
-        if isinstance(operand, Const):
-            return [operand.value] * len(self.places)
-        if self.tells(operand) and operand.node in self.course.nodes:
-            assert isinstance(operand.initial, Const)
-            rows = [self.course.rows[place][operand.node] for place in self.places]
-            return [*[operand.initial.value] * operand.distance, *rows][: len(rows)]
-        if (inner := self.inner(operand)) is not None:
-            columns = [self.values(each) for each in inner.operands]
-            return [_LOGIC[inner.op](*words) for words in zip(*columns, strict=True)]
-        return [1] * len(self.places)
-
-    def tells(self, operand: Operand) -> TypeGuard[Use]:
-        """True if an operand depends on nothing but these nodes."""
-        if not isinstance(operand, Use) or operand.node not in self.own:
-            return False
-        return operand.distance == 0 or isinstance(operand.initial, Const)
-
-    def inner(self, operand: Operand) -> Node | None:
-        """What makes a guard of others, in the same iteration."""
-        if not isinstance(operand, Use) or operand.distance:
-            return None
-        node = self.dfg.nodes[operand.node]
-        return node if node.op in _LOGIC else None
 
 
 def _orders(

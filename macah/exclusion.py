@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
 from arch.ops import OPS
 from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use, evaluation_order
@@ -18,6 +19,7 @@ from macah.bdd import FALSE, TRUE
 from macah.graph import Before, Draft, Graph, Value
 from macah.observed import Observed
 from macah.rewrite import Loop
+from macah.turns import Turns, turns_of
 from macah.widths import Widths
 
 GUARDS = {"store": 2, "send": 1, "recv": 1}
@@ -98,6 +100,13 @@ class Exclusion:
     def _level(self, operand: Operand) -> int:
         return self.levels[operand.node] if isinstance(operand, Use) and not operand.distance else -1
 
+    @cached_property
+    def turns(self) -> Turns | None:
+        """What is known because it is the same whatever the data are."""
+        operands: dict[Value, Operand] = {Use(self.at[number]): Use(number) for number in self.order}
+        operands |= {Before(variable): use for use, variable in self.carried.items()}
+        return turns_of(self.dfg, self.conditions, operands)
+
     # --- Questions
 
     def function(self, operand: Operand) -> int:
@@ -123,7 +132,9 @@ class Exclusion:
     def exclude(self, a: int, b: int) -> bool:
         """True if two functions never hold both."""
         both = self.bdd.both(a, b)
-        return both == FALSE or self.bdd.both(both, self.conditions.relations((a, b))) == FALSE
+        if both == FALSE or self.bdd.both(both, self.conditions.relations((a, b))) == FALSE:
+            return True
+        return self.turns is not None and not self.turns.may_hold(both)
 
     def implies(self, a: int, b: int) -> bool:
         """True if a function holds wherever another does."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -22,6 +23,7 @@ from backend.dfg import DFG
 from backend.mapping import DoesNotFit
 from macah import ir
 from macah.capacity import Capacity
+from macah.course import independent
 from macah.forward import forwarded_in_graph
 from macah.optional import enabled
 from macah.share_units import relieved_ports
@@ -54,13 +56,19 @@ def with_shared_ports(
     with suppress(DoesNotFit):
         least = minimum_interval(dfg, fabric).mii
         joined = relieved_ports(plain(), ports)
-        if most_moved(joined, ports) >= crowded or capacity.least_interval(joined) >= least:
+        if most_moved(joined, ports) >= crowded or _least_interval(joined, capacity) >= least:
             return dfg
         handing = enabled(kernel, "forward")
         made = finish(forwarded_in_graph(joined, shorter, capacity) if handing else shorter(joined))
         if minimum_interval(made, fabric).mii < least:
             return made
     return dfg
+
+
+def _least_interval(dfg: DFG, capacity: Capacity) -> int:
+    """What units, streams and memories allow, as if control were in tables that depends on nothing else."""
+    own = independent(dfg)
+    return capacity.least_interval(replace(dfg, nodes=tuple([n for n in dfg.nodes if n.id not in own])))
 
 
 def most_moved(dfg: DFG, ports: int) -> int:

@@ -59,7 +59,7 @@ def _tabulated(dfg: DFG, capacity: Capacity) -> DFG | None:
     if course is None:
         return None
     fields, found = list[Field](), dict[int, int | None]()  # the place of a node's values in the fields
-    for node in _seen(dfg, course.nodes):
+    for node in _seen(dfg, frozenset(course.nodes)):
         values = course.values(node)
         field = Field(values)
         if len(set(values)) == 1:
@@ -90,7 +90,7 @@ def _course(dfg: DFG, floor: int, most: int) -> Course | None:
             found, together = (found, together) if tried is None else (tried, [*together, first])
     if found is None:
         return None
-    return course_of(dfg, own, sorted(following(dfg, own, found.nodes)), most) or found
+    return course_of(dfg, own, sorted(following(dfg, own, frozenset(found.nodes))), most) or found
 
 
 def _seen(dfg: DFG, nodes: Collection[int]) -> list[int]:
@@ -132,12 +132,13 @@ class _Builder:
             words[number] = self.add("load", turn, memory=len(memories))
             memories.append(Memory(name, len(self.course.rows), initial=table.words))
         values = {node: self.value(node, field, words) for node, field in fields.items()}
+        gone = frozenset(self.course.nodes)
         for node in self.nodes.copy():
-            if node.id not in self.course.nodes:
+            if node.id not in gone:
                 operands = tuple([self.replaced(operand, values) for operand in node.operands])
                 self.nodes[node.id] = replace(node, operands=operands)
         whole = replace(self.dfg, nodes=tuple(self.nodes), memories=tuple(memories))
-        return without_nodes(whole, self.course.nodes)
+        return without_nodes(whole, gone)
 
     def turn(self) -> Use:
         """What counts iterations in a circle."""
@@ -153,7 +154,7 @@ class _Builder:
     def value(self, node: int, field: int | None, words: dict[int, int]) -> Operand:
         """What a node's consumers read instead."""
         if field is None:
-            return Const(self.course.rows[0][node])
+            return Const(self.course.values(node)[0])
         table, place = next(
             (t, table.bits[field]) for t, table in enumerate(self.tables) if field in table.bits
         )
