@@ -206,7 +206,7 @@ def test_short_loops_of_one_stream_are_where_nothing_has_to_be_sent_for_its_elem
 ) -> None:
     kernel = lowered(body)
     check_unrolled(replace(kernel, one_way=True), factors, within)
-    if 0 in factors:
+    if factors.count(0) > 2:  # the loop that receives or sends is one of them
         check_unrolled(replace(kernel, bubbles=True), factors, None)
         choice = spread(kernel, FABRIC)
         assert choice is not None
