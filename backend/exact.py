@@ -26,7 +26,7 @@ from .exact_encode import MOST_WORDS, Encoding, TooLarge
 from .exact_model import ground
 from .flat import Problem
 from .mapping import Mapping
-from .sat import answered, solver_of
+from .sat import adding, answered, solver_of
 
 SOLVER = "cadical195"
 
@@ -126,51 +126,77 @@ def solve(
     most: int = MOST_WORDS,
 ) -> Proof:
     """Decide a domain; if it is no `whole_domain`, plainly. Unknown with more than `most` words."""
-    try:
-        return _solve(problem, interval, domain, conflicts, seconds, way, most, still=True)
-    except NoMember:
-        return _solve(problem, interval, domain, conflicts, seconds, way, most, still=False)
+    with Question(problem, interval, domain, way, most) as question:
+        return question.ask(conflicts, seconds)
 
 
-def _solve(
-    problem: Problem,
-    interval: int,
-    domain: Domain,
-    conflicts: int,
-    seconds: float,
-    way: Way,
-    most: int,
-    still: bool,
-) -> Proof:
-    """Decide a domain; NoMember if the ground with still cells gave a mapping that is none."""
-    begun = time.monotonic()
-    horizon = max(domain.late, default=-1) + 1
-    with solver_of(SWIFT_SOLVER if way.swift else SOLVER) as solver:
-        if not way.swift:
-            solver.configure(PLAIN if way is Way.PLAIN else SETTINGS)
-        clauses = Clauses(solver.add_clause)
+class Question:
+    """A domain to decide, which may be asked again and again, with more conflicts each time: what a solver
+    has learnt stays."""
+
+    def __init__(
+        self, problem: Problem, interval: int, domain: Domain, way: Way, most: int = MOST_WORDS
+    ) -> None:
+        self.problem, self.interval, self.domain, self.way, self.most = problem, interval, domain, way, most
+        self.horizon = max(domain.late, default=-1) + 1
+        self._open(still=True)
+
+    def __enter__(self) -> Question:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the solver."""
+        self._solver.delete()
+
+    def ask(self, conflicts: int, seconds: float = 1e9) -> Proof:
+        """The answer, or what is known once so many conflicts have been spent on it in all."""
+        begun = time.monotonic()
         try:
-            encoding = Encoding(problem, ground(problem.fabric, still), interval, domain, clauses, most)
+            answer, mapping = self._ask(conflicts, begun + seconds)
+        except NoMember:  # on the ground with still cells there is a mapping that is none
+            self.close()
+            self._open(still=False)
+            answer, mapping = self._ask(conflicts, begun + seconds)
+        if mapping:
+            check_mapping(mapping)
+        status = Status.FOUND if mapping else Status.INFEASIBLE if answer is False else Status.UNKNOWN
+        size, taken = self._clauses, time.monotonic() - begun
+        return Proof(status, self.interval, self.horizon, mapping, size.top, size.count, self.spent, taken)
+
+    def _open(self, still: bool) -> None:
+        """Tell a solver all clauses; none, if there are too many."""
+        way, where = self.way, ground(self.problem.fabric, still)
+        self._solver = solver_of(SWIFT_SOLVER if way.swift else SOLVER)
+        if not way.swift:
+            self._solver.configure(PLAIN if way is Way.PLAIN else SETTINGS)
+        self._clauses, self.spent = Clauses(adding(self._solver)), 0
+        self._encoding: Encoding | None = None
+        try:
+            self._encoding = Encoding(
+                self.problem, where, self.interval, self.domain, self._clauses, self.most, way.near
+            )
         except TooLarge:
-            return Proof(Status.UNKNOWN, interval, horizon)
-        if way.near:
-            encoding.stay_near()
+            self._clauses = Clauses(lambda _: None)
+            return
         if way is not Way.PLAIN:
-            encoding.break_symmetry()
-        answer, mapping, spent = None, None, 0
-        while mapping is None and answer is not False:
-            if spent >= conflicts or time.monotonic() - begun > seconds:
+            self._encoding.break_symmetry()
+
+    def _ask(self, conflicts: int, until: float) -> tuple[bool | None, Mapping | None]:
+        """The solver's answer, and the mapping of its model."""
+        answer: bool | None = None
+        mapping = None
+        while self._encoding and mapping is None and answer is not False:
+            if self.spent >= conflicts or time.monotonic() > until:
                 break
-            solver.conf_budget(min(PULSE, conflicts - spent))
-            answer = answered(solver)
-            spent = solver.accum_stats()["conflicts"]
+            self._solver.conf_budget(min(PULSE, conflicts - self.spent))
+            answer = answered(self._solver)
+            self.spent = self._solver.accum_stats()["conflicts"]
             if answer:
-                mapping = _mapping(encoding, solver)
-    if mapping:
-        check_mapping(mapping)
-    status = Status.FOUND if mapping else Status.INFEASIBLE if answer is False else Status.UNKNOWN
-    taken = time.monotonic() - begun
-    return Proof(status, interval, horizon, mapping, clauses.top, clauses.count, spent, taken)
+                mapping = _mapping(self._encoding, self._solver)
+        return answer, mapping
 
 
 def _mapping(encoding: Encoding, solver: Any) -> Mapping | None:

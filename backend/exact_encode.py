@@ -18,7 +18,8 @@ from collections.abc import Sequence
 
 from .exact_clauses import TRUE, Clauses
 from .exact_domain import Domain, Spot, Value
-from .exact_model import Ground, Outlet
+from .exact_home import Home
+from .exact_model import Ground
 from .exact_near import stay_near
 from .exact_places import Places
 from .flat import Problem
@@ -42,7 +43,8 @@ class TooLarge(Exception):
 class Encoding(Places):
     """All clauses of a graph on a fabric at an interval; `into` receives them.
 
-    Errors: TooLarge, if there are more than `most` variables for words.
+    With `near`, what follows for places and times alone is said, too. Errors: TooLarge, if there are more
+    than `most` variables for words.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Encoding(Places):
         domain: Domain,
         into: Clauses,
         most: int = MOST_WORDS,
+        near: bool = False,
     ) -> None:
         super().__init__(problem, ground, interval, domain, into)
         self.word: dict[Value, dict[Spot, int]] = {}
@@ -60,6 +63,7 @@ class Encoding(Places):
         self._held: dict[tuple[int, int], list[int]] = {}
         self._moved: dict[Value, dict[int, int]] = {}
         self._outputs, self._free = self._room()
+        self._tracked = near or self._free <= MOST_SPARE
         values, kept = self._values(), domain.kept
         self._reach = {value: self._range(value) for value in values if value not in kept}
         weight = [1 + HOPS * (cell in ground.circular) for cell in range(len(ground.cells))]
@@ -72,6 +76,8 @@ class Encoding(Places):
         self._share()
         self._spare()
         self._agree()
+        if near:
+            self._stay_near()
 
     def _values(self) -> list[Value]:
         """What has to be somewhere: what is used, and results that go into registers by themselves."""
@@ -95,7 +101,7 @@ class Encoding(Places):
             reasons = [word[s, before] for s in sources if s != cell and not self._circular(cell, s)]
             reasons += self._makers(value, feeds[0].get(cell, ()), before)
             reasons += self._makers(value, feeds[2].get(cell, ()), t)
-            if cell in self._outputs and self._free <= MOST_SPARE:
+            if cell in self._outputs and self._tracked:
                 made = self._makers(value, feeds[2].get(cell, ()), t)
                 if t not in moved:
                     moved[t] = self.out.fresh()
@@ -145,16 +151,11 @@ class Encoding(Places):
                 recent = [r for k in range(self.interval) for r in entered.get((cell, t - k), ())]
                 self.out.some([-literal, *recent])
 
-    def _outlets(self, value: Value) -> list[tuple[int, Outlet]]:
-        node, output = value
-        op = self.dfg.nodes[node].op
-        return [(s, self.ground.sites[s].outlets[op][output]) for s in self.at[node]]
-
     def _leave(self, value: Value) -> None:
         """Results that go into registers by themselves are there, wherever that may be of use or not."""
         node, word = value[0], self.word[value]
         op = self.dfg.nodes[node].op
-        for site, outlet in self._outlets(value):
+        for site, outlet in self.outlets(value):
             if outlet.into is not None:
                 for t, begun in self.begin[node].items():
                     spot = outlet.into, t + self.ground.sites[site].latency[op] - 1
@@ -167,7 +168,7 @@ class Encoding(Places):
         cells: dict[int, list[int]] = {}
         basins: dict[int, list[int]] = {}
         into: dict[int, list[int]] = {}
-        for site, outlet in self._outlets(value):
+        for site, outlet in self.outlets(value):
             if outlet.into is not None:
                 into.setdefault(outlet.into, []).append(site)
             for cell in outlet.cells:
@@ -202,7 +203,7 @@ class Encoding(Places):
         node, domain, ground = value[0], self.domain, self.ground
         op = self.dfg.nodes[node].op
         seeds = []
-        for site, outlet in self._outlets(value):
+        for site, outlet in self.outlets(value):
             made = domain.early[node] + ground.sites[site].latency[op] - 1
             seeds += [(cell, made + ground.cells[cell].delay) for cell in outlet.cells]
             seeds += [(outlet.into, made)] if outlet.into is not None else []
@@ -267,10 +268,11 @@ class Encoding(Places):
             literals = [literal for value in self._moved.values() for literal in value.values()]
             self.out.at_most(literals, self._free)
 
-    def stay_near(self) -> None:
-        """Implied: where readers can be, whatever the times (where there is little room for moves)."""
+    def _stay_near(self) -> None:
+        """Implied: where readers can be, whatever the times, and where those that come late."""
         for value, moved in self._moved.items():
-            stay_near(self, value, self._outlets(value), moved.values(), self._outputs)
+            stay_near(self, value, self.outlets(value), moved.values(), self._outputs)
+        Home(self, self._outputs, self._moved).say()
 
     def _agree(self) -> None:
         """Of what is configured once, words are in one setting."""

@@ -33,19 +33,20 @@ def stay_near(
     for site, outlet in outlets:
         if outlet.into is None:
             continue
-        around = _around(places.ground, outlet.into, outputs)
+        around = reached(places.ground, outlet.into, outputs)
         for consumer, position, _ in places.uses.get(value, ()):
             here = places.at[consumer]
-            there = [literal for s, literal in here.items() if around & _basin(places.ground, s, position)]
+            there = [literal for s, literal in here.items() if around & basin(places.ground, s, position)]
             if len(there) < len(here):
                 places.out.some([moved, -places.at[value[0]][site], *there])
 
 
-def _basin(ground: Ground, site: int, position: int) -> frozenset[int]:
+def basin(ground: Ground, site: int, position: int) -> frozenset[int]:
+    """The cells that an operand of a site can read."""
     return frozenset(ground.basins[ground.sites[site].basins[position]])
 
 
-def _around(ground: Ground, cell: int, outputs: frozenset[int]) -> frozenset[int]:
+def reached(ground: Ground, cell: int, outputs: frozenset[int]) -> frozenset[int]:
     """The cells that a word can get to from one without entering another of `outputs`."""
     found, waiting = {cell}, [cell]
     while waiting:

@@ -9,7 +9,7 @@ from arch.ops import OPS
 from .bound import delays
 from .exact_clauses import TRUE, Clauses
 from .exact_domain import Domain, Value
-from .exact_model import Ground
+from .exact_model import Ground, Outlet
 from .exact_symmetry import break_places, symmetries
 from .flat import Problem
 
@@ -43,6 +43,12 @@ class Places:
         self._time()
         self._occupy()
         self._crowd()
+
+    def outlets(self, value: Value) -> list[tuple[int, Outlet]]:
+        """The sites on which a value may be made, and where it goes from there."""
+        node, output = value
+        op = self.dfg.nodes[node].op
+        return [(s, self.ground.sites[s].outlets[op][output]) for s in self.at[node]]
 
     # Places
 

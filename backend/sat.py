@@ -8,6 +8,8 @@ collected, it is freed again: a crash. Here it is forgotten first.
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pysolvers
@@ -50,6 +52,16 @@ _SOLVERS = {"cadical195": _Cadical, "glucose42": _Glucose, "minicard": _Minicard
 def solver_of(name: str) -> Any:
     """A solver by its name with pysat, to be used in a `with` block."""
     return _SOLVERS[name]()
+
+
+def adding(solver: Any) -> Callable[[list[int]], object]:
+    """What hands clauses to a solver, without pysat's checks for each of them."""
+    if isinstance(solver, _Cadical):
+        return partial(pysolvers.cadical195_add_cl, solver.cadical)
+    if isinstance(solver, _Glucose):
+        return partial(pysolvers.glucose421_add_cl, solver.glucose)
+    added: Callable[[list[int]], object] = solver.add_clause
+    return added
 
 
 def answered(solver: Any) -> bool | None:

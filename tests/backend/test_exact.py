@@ -8,8 +8,8 @@ from arch.fabric import Fabric
 from backend.certify import ProveOptions, certify, minimal
 from backend.check import check_mapping
 from backend.dfg import DFG, Node, Use
-from backend.exact import Status, Way, prove, solve
-from backend.exact_domain import Domain
+from backend.exact import Question, Status, Way, prove, solve
+from backend.exact_domain import Domain, whole_domain
 from backend.exact_model import ground
 from backend.flat import Problem
 from backend.mapper import map_kernel
@@ -72,6 +72,49 @@ def test_symmetries_change_no_answer() -> None:
     ]
     assert all(some == answers[0] for some in answers)
     assert {Status.FOUND, Status.INFEASIBLE} == set(answers[0])
+
+
+def late(triples: int) -> DFG:
+    """Words that two operations read, one of them from the other, too: so it comes later."""
+    nodes: list[Node] = []
+    for k in range(0, 3 * triples, 3):
+        nodes += [Node(k, "alu_0", ()), Node(k + 1, "alu_1", (Use(k),))]
+        nodes.append(Node(k + 2, "alu_2", (Use(k), Use(k + 1))))
+    return DFG("late", tuple(nodes), (), (), (), (), ())
+
+
+def test_who_reads_late_is_at_home_or_the_word_moves() -> None:
+    """At an interval of 1 nobody is at home with anybody, and a full array has no room for moves."""
+    fabric = load_fabric("satmapit:3x3")
+    told, untold = (prove(late(3), fabric, 1, 2, way=way) for way in (Way.NEAR, Way.USUAL))
+    assert told.status is untold.status is Status.INFEASIBLE
+    assert told.conflicts < untold.conflicts
+    assert prove(late(1), fabric, 1, 2, way=Way.NEAR).status is Status.FOUND
+    assert prove(late(3), fabric, 2, 2, way=Way.NEAR).status is Status.FOUND
+
+
+@pytest.mark.parametrize("name", ["satmapit:2x2", "satmapit:3x2", "adres:2x2", "adres:3x2"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_follows_for_places_and_times_changes_no_answer(name: str, seed: int) -> None:
+    fabric, dfg = load_fabric(name), graphs.random_graph(seed, 9, streams=1, memories=1)
+    for interval in range(1, 6):
+        answers = {prove(dfg, fabric, interval, 2, way=way).status for way in Way}
+        assert len(answers) == 1 and Status.UNKNOWN not in answers
+
+
+def test_a_question_that_is_asked_again_goes_on() -> None:
+    dfg, fabric = late(3), load_fabric("satmapit:3x3")
+    problem = Problem(dfg, fabric)
+    domain = whole_domain(problem, ground(fabric), 1, 4)
+    assert domain is not None
+    whole = solve(problem, 1, domain, 100_000, 1e9, Way.PLAIN)
+    assert whole.status is Status.INFEASIBLE and whole.conflicts > 20
+    with Question(problem, 1, domain, Way.PLAIN) as question:
+        first = question.ask(10)
+        assert first.status is Status.UNKNOWN
+        again = question.ask(100_000)
+    assert again.status is Status.INFEASIBLE
+    assert first.conflicts < again.conflicts < 2 * whole.conflicts
 
 
 def tree(leaves: int) -> DFG:
