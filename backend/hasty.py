@@ -44,19 +44,19 @@ def hasty(
     hopeless: int,
     refuted: Callable[[], bool],
     pulse: Callable[[int], None],
-) -> Mapping | None:
+) -> Mapping | int:
     """The mapping of one of `most` hasty attempts, if one gives any before it is clear that they leave many
-    conflicts, at least more than `hopeless`."""
-    if not attempts.problem.nodes:
-        return None
+    conflicts, at least more than `hopeless`; else the fewest conflicts."""
     fewest, nodes = 1 << 30, attempts.problem.nodes
+    if not nodes:
+        return fewest
     for number in range(most):
         if number == DOUBTFUL and refuted():
-            return None
+            return fewest
         result = attempts.make(interval, recipe.hasty(nodes, number), pulse).result
         if isinstance(result, Mapping):
             return result
         fewest = min(fewest, result)
         if fewest > hopeless or fewest * ((number + 1) // ROUND) > CLOSE:
-            return None
-    return None
+            return fewest
+    return fewest

@@ -20,7 +20,8 @@ from .recipe import MANY
 from .search import Search
 
 IN_VAIN = 7
-"""After so many smaller arrays that yield nothing, no more are asked: attempts that fail take their time."""
+"""After so many smaller arrays that yield nothing, no more are asked: attempts that fail take their time.
+Where words leave tiles through one register alone, each counts for two."""
 
 
 def map_kernel(
@@ -87,7 +88,7 @@ def _on_parts(
                 yield lifted(found, whole, part)
                 below, vain = below - 1, 0
             elif glances:
-                vain += 1
+                vain += 1 + search.dense
             if search.late:
                 return
             if found is None:

@@ -14,7 +14,7 @@ from .pressure import demand, gentle_schedule
 from .recipe import patient
 from .refusal import no_routes, out_of_time, too_many_values
 from .retime import frugal_schedule
-from .solved import last, small
+from .solved import Asking, small
 from .soon import soon_mapped
 from .tries import Tries
 
@@ -149,7 +149,7 @@ class Search(Tries):
             trials = self._trials(interval)
             if trials.refuted or self._distant(interval):
                 return
-            found = last(self.problem, interval, self.options.effort, self.clock.left())
+            found = Asking(self.problem, interval, self.options.effort).last(self.clock.left())
             if found is None:
                 return
             self.best = found

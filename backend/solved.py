@@ -8,21 +8,25 @@ conflicts, so results repeat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from arch.fabric import Fabric
 
-from .bound import Bounds, minimum_interval
-from .dfg import DFG
+from .bound import Bounds
 from .flat import Problem
-from .mapping import DoesNotFit, Mapping
+from .mapping import Mapping
 from .moves import only_outputs
+
+if TYPE_CHECKING:
+    from .exact import Question
 
 LARGEST = 9000
 """The most operations times resources: beyond, clauses take longer to write than the heuristic takes."""
 
-FULLER, FEW = 14_000, 50
+FULLER, FEW = 25_000, 50
 """The same where words leave tiles through one register alone, of graphs of up to FEW operations: with more
 the solver is mostly at a loss, however few the tiles, and in its time there are a dozen attempts."""
 
@@ -45,27 +49,32 @@ QUESTIONS = 6
 """Questions to the solver in one search; the last is kept for an interval below one that was reached. Where
 values need too many registers, the first is the only one."""
 
-CHEAP = 6000
-"""Where words leave tiles through one register alone, annealing hardly ever fills an array; a solver does so
-within a few thousand conflicts or not for long. Graphs of up to this size are asked about with more slack."""
-
-OVERWRITTEN = ((1, "usual", 3000), (2, "usual", 3000), (1, "near", 7000))
-OVERWRITTEN_CHEAP = (
-    (2, "plain", 2500),
-    (1, "usual", 2500),
-    (1, "swift", 3000),
-    (2, "near", 2600),
-    (2, "swift", 6000),
-    (4, "usual", 5000),
-)
-"""These questions, the second of graphs up to CHEAP: cycles of slack, a `Way`, and conflicts. Which way meets
-a mapping soon is luck."""
-
 EARLY = (2, "swift, near", 1500)
-"""The first question, before any but hasty attempts. Of graphs that fill their tiles it mostly meets a
-mapping, in a tenth of the time that an attempt takes to fail."""
+"""Where words leave tiles through one register alone, annealing hardly ever fills an array; a solver does so
+within a few thousand conflicts or not for long. This is the first question, before any but hasty attempts:
+cycles of slack, a `Way`, and conflicts."""
 
-WIDEST_LAST, LAST = 2000, 8000
+PATIENT = (
+    (1, "near", 2000),
+    (1, "swift, near", 5000),
+    (2, "swift, near", 2500),
+    (2, "swift", 7000),
+    (1, "near", 5000),
+    (4, "swift, near", 2500),
+)
+"""These come after the first attempt. Who is asked again goes on with what has been learnt; which way meets a
+mapping soon is luck."""
+
+FEWER = 2
+"""So many of them if annealing has left more than NEAR conflicts for an operation, or the graph is larger
+than LARGEST; with more than FAR none."""
+
+NEAR, FAR = 1.1, 1.7
+
+CHEAP = 6000
+"""Graphs of up to this size are asked about with WIDE slack in the end."""
+
+WIDEST_LAST, LAST = 2000, 9500
 """The last question of a search, with that slack: so many conflicts, of graphs of up to that size. Where none
 of the narrower schedules will do, one of these does, at times; the solver needs a second."""
 
@@ -76,16 +85,19 @@ WIDEST = 40_000
 """That is asked only of graphs of up to so many operations times registers times cycles of slack: beyond,
 clauses take longer to write than all other questions together."""
 
-FAR, FARTHER = 1.7, 500
-"""Where annealing leaves more conflicts than FAR times the operations, there are FARTHER of the solver's."""
+FARTHER = 500
+"""Conflicts for WIDE and one interval, if annealing has left more than NEAR, or nothing is known of that."""
 
+WEIGHTY = 2
+"""If there are no mappings with so much slack, mostly there are none at all, which is as quick to see."""
 
 LARGEST_TIGHT, TIGHT = 40_000, 0.25
 """Graphs up to this size are asked about, too, where a recurrence binds and operations have few cycles to
 choose from: this part of an interval, in the mean, in the shortest schedules."""
 
-TIGHT_SLACK, TIGHT_CONFLICTS = (2, 4), 8000
-"""These cycles of slack, and so many conflicts."""
+TIGHT_QUESTIONS = ((2, "usual", 8000), (4, "usual", 8000))
+OVERWRITTEN_TIGHT = ((2, "swift, near", 9000), (1, "near", 8000))
+"""These questions, as those of PATIENT; the second where words leave tiles through one register alone."""
 
 
 class Refuted(Enum):
@@ -122,18 +134,10 @@ def overwritten(problem: Problem) -> bool:
     return (fits or small(problem)) and bool(only_outputs(problem.fabric)[0])
 
 
-def fills(dfg: DFG, fabric: Fabric) -> bool:
-    """Whether operations alone fill an array whose words leave tiles through one register alone.
-
-    Such arrays have little room for words on their way, so fewer operations are most of what helps.
-    """
-    if not only_outputs(fabric)[0]:
-        return False
-    try:
-        bounds = minimum_interval(dfg, fabric)
-    except DoesNotFit:
-        return False
-    return bounds.resource >= bounds.recurrence
+def spare_with_words(fabric: Fabric) -> bool:
+    """Whether words leave tiles through one register alone: such arrays have little room for words on their
+    way, so fewer operations are most of what helps."""
+    return bool(only_outputs(fabric)[0])
 
 
 def _size(problem: Problem) -> int:
@@ -163,74 +167,92 @@ def solved(
 
 def timed(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
     """A mapping of a `tight` graph, if that is found soon."""
-    from .exact import prove
+    from .exact import Way, prove
 
-    conflicts = round(effort * TIGHT_CONFLICTS)
-    for slack in TIGHT_SLACK:
-        proof = prove(problem.dfg, problem.fabric, interval, slack, conflicts, seconds)
+    questions = OVERWRITTEN_TIGHT if only_outputs(problem.fabric)[0] else TIGHT_QUESTIONS
+    for slack, way, conflicts in questions:
+        budget = round(effort * conflicts)
+        proof = prove(problem.dfg, problem.fabric, interval, slack, budget, seconds, Way(way))
         if proof.mapping:
             return proof.mapping
     return None
 
 
-def early(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | Refuted | int:
-    """The same, soon, where words leave tiles through one register alone; else the slack that is in vain."""
-    asking = _Asking(problem, interval, effort, seconds)
-    return asking.ask(*EARLY) or asking.refuted
-
-
-def decided(
-    problem: Problem, interval: int, effort: float, seconds: float, left: int, refuted: int
-) -> Mapping | Refuted | None:
-    """The same, with patience. `left`: conflicts that annealing left; `refuted`: a slack that is in vain.
-
-    Narrow schedules first. If there are none of the narrowest, mostly there are none at all, which is as
-    quick to see. What is refuted is not asked again with less slack.
-    """
-    cheap, near = _size(problem) <= CHEAP, left <= FAR * problem.nodes
-    asking = _Asking(problem, interval, effort, seconds, refuted)
-    for slack, way, budget in OVERWRITTEN_CHEAP if cheap else OVERWRITTEN:
-        if slack > asking.refuted and (found := asking.ask(slack, way, budget if near else FARTHER)):
-            return found
-    if cheap and asking.wide:
-        return asking.ask(WIDE + interval, "swift, near", WIDER if near else FARTHER)
-    return None
-
-
 @dataclass(slots=True)
-class _Asking:
-    """Questions about a graph at an interval; `refuted` is the most slack for which there is no mapping."""
+class Asking:
+    """Questions about a graph at an interval, where words leave tiles through one register alone.
+
+    `refuted` is the most slack for which there is no mapping.
+    """
 
     problem: Problem
     interval: int
     effort: float
-    seconds: float
     refuted: int = 0
+    _open: dict[tuple[int, str], Question] = field(default_factory=dict)
+
+    def early(self, seconds: float) -> Mapping | Refuted | None:
+        """A mapping, or that there is none; None if that is not known soon."""
+        return self._ask(*EARLY, seconds)
+
+    def decided(self, left: int, seconds: float) -> Mapping | Refuted | None:
+        """The same, with patience. `left`: conflicts that annealing left.
+
+        What is refuted is not asked again with less slack.
+        """
+        each, until = left / max(1, self.problem.nodes), time.monotonic() + seconds
+        questions = PATIENT if each <= NEAR and small(self.problem) else PATIENT[: FEWER * (each <= FAR)]
+        if _size(self.problem) <= CHEAP and self._wide:
+            questions += ((WIDE + self.interval, "swift, near", WIDER if each <= NEAR else FARTHER),)
+        try:
+            for slack, way, conflicts in questions:
+                if slack <= self.refuted:
+                    continue
+                if found := self._ask(slack, way, conflicts, until - time.monotonic()):
+                    return found
+            return None
+        finally:
+            self.close()
+
+    def last(self, seconds: float) -> Mapping | None:
+        """A mapping with much slack, and patience, of the smallest graphs: the last hope of a search."""
+        if _size(self.problem) > WIDEST_LAST:
+            return None
+        found = self._ask(WIDE + self.interval, "swift", LAST, seconds)
+        self.close()
+        return found if isinstance(found, Mapping) else None
+
+    def close(self) -> None:
+        """Free the solvers."""
+        while self._open:
+            self._open.popitem()[1].close()
 
     @property
-    def wide(self) -> bool:
+    def _wide(self) -> bool:
         """Whether schedules may be asked for that are much longer than the shortest."""
         problem = self.problem
         return problem.nodes * problem.terrain.registers * (WIDE + self.interval) <= WIDEST
 
-    def ask(self, slack: int, way: str, conflicts: int) -> Mapping | Refuted | None:
-        """One question; if it is the first with the answer that there is none, with WIDE slack, too."""
+    def _ask(self, slack: int, way: str, conflicts: int, seconds: float) -> Mapping | Refuted | None:
+        """One question, up to so many conflicts in all; if the answer is that there is none, with more slack
+        than the least, with WIDE slack, too."""
         # Imported here: loading a solver takes time, and few kernels need one.
-        from .exact import Status, Way, prove
+        from .exact import Question, Status, Way
+        from .exact_domain import whole_domain
+        from .exact_model import ground
 
-        problem, budget = self.problem, round(self.effort * conflicts)
-        proof = prove(problem.dfg, problem.fabric, self.interval, slack, budget, self.seconds, Way(way))
+        key = slack, way
+        if key not in self._open:
+            domain = whole_domain(self.problem, ground(self.problem.fabric), self.interval, slack)
+            if domain is None:
+                return Refuted.WITHIN_HORIZON
+            self._open[key] = Question(self.problem, self.interval, domain, Way(way))
+        proof = self._open[key].ask(round(self.effort * conflicts), seconds)
         if proof.status is not Status.INFEASIBLE:
             return proof.mapping
         if slack >= WIDE + self.interval:
             return Refuted.WITHIN_HORIZON
-        first, self.refuted = not self.refuted, slack
-        return self.ask(WIDE + self.interval, "swift, near", FARTHER) if first and self.wide else None
-
-
-def last(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
-    """The same with much slack, and patience, of the smallest graphs: the last hope of a search."""
-    if _size(problem) > WIDEST_LAST:
-        return None
-    found = _Asking(problem, interval, effort, seconds).ask(WIDE + interval, "swift", LAST)
-    return found if isinstance(found, Mapping) else None
+        first, self.refuted = self.refuted < WEIGHTY <= slack, slack
+        if not first or not self._wide:
+            return None
+        return self._ask(WIDE + self.interval, "swift, near", FARTHER, seconds)

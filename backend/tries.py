@@ -16,7 +16,7 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
-from .solved import BRIEF, QUESTIONS, Refuted, decided, early, overwritten, small, solved, tight, timed
+from .solved import BRIEF, QUESTIONS, Asking, Refuted, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
@@ -54,6 +54,10 @@ while there is no mapping; the others are for intervals below one that was reach
 DISTANT = 1.5
 """From so many times the bound on, an interval that yields no mapping may be bad luck."""
 
+IN_VAIN = 1.1
+"""Where words leave tiles through one register alone, and the solver is not asked, no attempts follow a hasty
+one that leaves more conflicts than so many times the operations."""
+
 LOST = 4
 """With so many times more, longer intervals are tried in long steps, once each."""
 
@@ -71,7 +75,7 @@ class Trials:
     weighed: bool = False
     closed: bool = False
     asked: bool = False
-    narrow: int = -1
+    asking: Asking | None = None
     refuted: bool = False
     broken: Tried | None = None
 
@@ -137,7 +141,8 @@ class Tries:
                     continue
                 if self._solved(interval, brief=False):
                     break
-                if trials.asked and trials.fewest > NEARLY * max(1.0, effort):
+                near = trials.fewest <= (NEARLY * max(1.0, effort) if small(self.problem) else hopeless)
+                if trials.asked and not near:
                     break
             elif trials.made == first and self._solved(interval, brief=quick):
                 break
@@ -162,11 +167,14 @@ class Tries:
         attempts, pulse = self.ahead.attempts, self._pulse(f"II {interval}, hasty attempts")
         most = 1 if self.dense else count(attempts, interval, small(self.problem), self.glancing)
         found = hasty(attempts, interval, most, 2 * self._hopeless(), lambda: self._refuted(interval), pulse)
-        if found is not None:
+        if isinstance(found, Mapping):
             self.best = found
             self.report(f"II {interval}, in haste: mapped")
-        trials.closed |= trials.refuted
-        return found is not None
+            return True
+        vain = self.dense and not self.overwritten and IN_VAIN * self.problem.nodes < found < STARVED
+        self.lost |= vain and found > LOST * self._hopeless() * (1 + self.dense)
+        trials.closed |= trials.refuted or vain
+        return False
 
     def _attempts(self, interval: int) -> tuple[int, int]:
         """The attempts at an interval, and how many are made in any case; at a glance no more than these."""
@@ -209,14 +217,13 @@ class Tries:
             return False
         if self.overwritten and self.glancing:  # which has had its first answer
             return False
-        whole = small(self.problem)
+        whole = self.overwritten or small(self.problem)
         if not whole and (brief or not tight(self.problem, self.bounds, interval)):
             return False
         self.asked += 1
         effort, conflicts = self.options.effort, BRIEF * (self.asked + 1) * brief
         if self.overwritten:
-            left = self.clock.left()
-            found = decided(self.problem, interval, effort, left, trials.fewest, max(0, trials.narrow))
+            found = self._asking(interval).decided(trials.fewest, self.clock.left())
         elif whole:
             found = solved(self.problem, interval, effort, self.clock.left(), conflicts)
         else:
@@ -226,18 +233,25 @@ class Tries:
 
     def _early(self, interval: int, trials: Trials) -> bool:
         """Whether the solver's first answer settles it, where it is the one to ask; once for an interval."""
-        if not self.overwritten or trials.narrow >= 0 or trials.closed or self._distant(interval):
+        if not self.overwritten or trials.asking or trials.closed or self._distant(interval):
             return False
-        found = early(self.problem, interval, self.options.effort, self.clock.left())
-        trials.narrow = found if isinstance(found, int) else 0
-        trials.asked |= not isinstance(found, int)
-        return not isinstance(found, int) and self._answered(interval, found)
+        found = self._asking(interval).early(self.clock.left())
+        trials.asked |= found is not None
+        return found is not None and self._answered(interval, found)
+
+    def _asking(self, interval: int) -> Asking:
+        """What is asked about an interval where the solver is the one to ask."""
+        trials = self._trials(interval)
+        trials.asking = trials.asking or Asking(self.problem, interval, self.options.effort)
+        return trials.asking
 
     def _answered(self, interval: int, found: Mapping | Refuted) -> bool:
         """Take the solver's answer."""
         trials = self._trials(interval)
         trials.refuted = found is Refuted.WITHIN_HORIZON
         trials.closed |= trials.refuted
+        if trials.asking:
+            trials.asking.close()
         self.best = found if isinstance(found, Mapping) else self.best
         self.report(f"II {interval}: {'mapped' if self.best is found else 'refuted'} by the solver")
         return True

@@ -14,7 +14,7 @@ from backend.mapper import map_kernel
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.relays import HEAVY, SPANS, kept, relayed
 from backend.rows import NoHardware
-from backend.solved import fills
+from backend.solved import spare_with_words
 from backend.verilog import Design, emit
 from backend.verilog_fabric import hardware
 from backend.watch import Loop
@@ -182,7 +182,7 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
     heavy = kept(front.dfg) > HEAVY * fabric.registers
     if heavy and (found := _in_stages(front, fabric, wanted, stages)):
         return found
-    if fills(front.dfg, fabric) and (found := _smaller_first(front, fabric, wanted, stages)):
+    if spare_with_words(fabric) and (found := _smaller_first(front, fabric, wanted, stages)):
         return found
     try:
         mapping = map_kernel(front.dfg, fabric, wanted, stages.say)

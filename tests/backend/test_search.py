@@ -104,3 +104,32 @@ def test_placing_for_long_ends_where_it_leaves_many_conflicts_or_all_attempts_fa
 def test_only_arrays_whose_outputs_are_overwritten_are_placed_for_long() -> None:
     assert persevered("grid4x4", 60, 0, 10) == (12, [])
     assert persevered("satmapit:4x4", 40, 0, 10)[1] == []  # the solver's
+
+
+@pytest.mark.parametrize(
+    ("arch", "nodes", "left", "tried"),
+    [
+        ("adres:4x4", 60, 67, False),
+        ("adres:4x4", 60, 65, True),
+        ("adres:4x4", 30, 67, True),  # whatever that leaves: the solver is asked
+        ("grid4x4", 60, 67, True),
+    ],
+)
+def test_a_hasty_attempt_may_show_that_others_are_in_vain(
+    monkeypatch: pytest.MonkeyPatch, arch: str, nodes: int, left: int, tried: bool
+) -> None:
+    """Where words leave tiles through one register alone, 1.1 conflicts for an operation are too many."""
+    dfg, fabric = layered(nodes, 1), load_fabric(arch)
+    problem, bounds = Problem(dfg, fabric), minimum_interval(dfg, fabric)
+    made: list[Recipe] = []
+
+    class Counting(Search):
+        def _attempt(self, interval: int, recipe: Recipe) -> Mapping | int:
+            made.append(recipe)
+            return left
+
+    monkeypatch.setattr("backend.tries.hasty", lambda *_: left)
+    monkeypatch.setattr("backend.tries.Asking.early", lambda *_: None)
+    search = Counting(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
+    search._try(bounds.mii, quick=True)
+    assert bool(made) is tried

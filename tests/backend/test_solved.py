@@ -12,7 +12,7 @@ from backend.dfg import DFG, Const, Use
 from backend.flat import Problem
 from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, MapOptions, Mapping
-from backend.solved import EARLY, LARGEST, Refuted, early, overwritten, small, solved
+from backend.solved import FAR, FEWER, LARGEST, NEAR, PATIENT, Asking, Refuted, overwritten, small, solved
 
 TORUS = load_fabric("satmapit:2x2")
 
@@ -49,10 +49,7 @@ def test_the_solver_gives_the_same_mapping_each_time() -> None:
 
 
 def test_an_interval_without_a_mapping_is_refuted() -> None:
-    b = Builder("wide")
-    b.counter(9)
-    reduce_tree(b, "add", [b.add("xor", Const(k), Const(1)) for k in range(4)])
-    assert solved(Problem(b.build(), TORUS), 1, 1.0, 1e9) is Refuted.WITHIN_HORIZON
+    assert solved(Problem(wide(4, Const(1)), TORUS), 1, 1.0, 1e9) is Refuted.WITHIN_HORIZON
 
 
 @pytest.mark.parametrize(("operations", "asked"), [(30, True), (60, False)])
@@ -95,39 +92,53 @@ def test_where_results_are_overwritten_the_solver_answers_before_any_but_hasty_a
 ) -> None:
     """A usual attempt takes ten times as long to fail as the solver to fill four tiles."""
     lines: list[str] = []
-    monkeypatch.setattr("backend.tries.hasty", lambda *_: None)
+    monkeypatch.setattr("backend.tries.hasty", lambda *_: 0)
     map_kernel(largest(), TORUS, MapOptions(), lines.append)
     assert lines[-1] == f"II {-(-len(largest().nodes) // 4)}: mapped by the solver"
     assert not any("attempt 1:" in line for line in lines)
 
 
-def test_the_early_question_is_answered_the_same_each_time_or_says_which_slack_is_in_vain() -> None:
+def wide(leaves: int, word: Const | None = None) -> DFG:
+    """A sum of words that a counter, or nothing, is a part of."""
+    b = Builder("wide")
+    index, _ = b.counter(40)
+    reduce_tree(b, "add", [b.add("xor", word or index, Const(k)) for k in range(leaves)])
+    return b.build()
+
+
+def test_the_early_question_is_answered_the_same_each_time() -> None:
     problem = Problem(largest(), TORUS)
     interval = -(-problem.nodes // 4)
-    first, second = (early(problem, interval, 1.0, 1e9) for _ in range(2))
+    first, second = (Asking(problem, interval, 1.0).early(1e9) for _ in range(2))
     assert isinstance(first, Mapping)
     check_mapping(first)
     assert first == second
-    assert early(problem, interval, 0.0, 1e9) == 0  # no budget, no answer
-    b = Builder("wide")
-    b.counter(9)
-    reduce_tree(b, "add", [b.add("xor", Const(k), Const(1)) for k in range(4)])
-    crowded = Problem(b.build(), TORUS)
-    assert early(crowded, 1, 1.0, 1e9) in (Refuted.WITHIN_HORIZON, EARLY[0])
+    assert Asking(problem, interval, 0.0).early(1e9) is None  # no budget, no answer
+    assert Asking(Problem(wide(4, Const(1)), TORUS), 1, 1.0).early(1e9) is Refuted.WITHIN_HORIZON
+
+
+def test_the_more_conflicts_annealing_leaves_the_fewer_questions_are_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With more than one for an operation there hardly ever is a mapping, with many more never."""
+    problem, asked = Problem(largest(), load_fabric("satmapit:5x5")), list[tuple[int, str, int]]()
+    monkeypatch.setattr("backend.solved.CHEAP", 0)
+    monkeypatch.setattr(
+        Asking, "_ask", lambda _, slack, way, conflicts, __: asked.append((slack, way, conflicts))
+    )
+    found = []
+    for each in (NEAR, FAR, 2 * FAR):
+        asked.clear()
+        Asking(problem, 1, 1.0).decided(int(each * problem.nodes), 1e9)
+        found.append(tuple(asked))
+    assert found == [PATIENT, PATIENT[:FEWER], ()]
 
 
 def test_parts_of_an_array_are_not_asked_about_with_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four smaller arrays would cost four times what the whole one has; the early question they get."""
     asked: list[int] = []
-
-    def decided(problem: Problem, *_: object) -> None:
-        asked.append(len(problem.fabric.tiles))
-
-    monkeypatch.setattr("backend.tries.decided", decided)
-    monkeypatch.setattr("backend.tries.early", lambda *_: 0)
-    b = Builder("full")
-    index, _ = b.counter(40)
-    reduce_tree(b, "add", [b.add("xor", index, Const(k)) for k in range(12)])
-    mapping = map_kernel(b.build(), load_fabric("adres:4x4"), MapOptions())
-    assert mapping.interval > minimum_interval(b.build(), mapping.fabric).mii
+    monkeypatch.setattr(Asking, "decided", lambda self, *_: asked.append(len(self.problem.fabric.tiles)))
+    monkeypatch.setattr(Asking, "early", lambda *_: None)
+    mapping = map_kernel(wide(12), load_fabric("adres:4x4"), MapOptions())
+    assert mapping.interval > minimum_interval(wide(12), mapping.fabric).mii
     assert set(asked) == {16}
