@@ -56,11 +56,11 @@ cycles of slack, a `Way`, and conflicts."""
 
 PATIENT = (
     (1, "near", 2000),
-    (1, "swift, near", 5000),
+    (1, "swift, near", 2000),
     (2, "swift, near", 2500),
     (2, "swift", 7000),
     (1, "near", 5000),
-    (4, "swift, near", 2500),
+    (4, "swift, near", 1000),
 )
 """These come after the first attempt. Who is asked again goes on with what has been learnt; which way meets a
 mapping soon is luck."""
@@ -69,7 +69,7 @@ FEWER = 2
 """So many of them if annealing has left more than NEAR conflicts for an operation, or the graph is larger
 than LARGEST; with more than FAR none."""
 
-NEAR, FAR = 1.1, 1.7
+NEAR, FAR = 1.1, 1.3
 
 CHEAP = 6000
 """Graphs of up to this size are asked about with WIDE slack in the end."""

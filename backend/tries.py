@@ -55,8 +55,8 @@ DISTANT = 1.5
 """From so many times the bound on, an interval that yields no mapping may be bad luck."""
 
 IN_VAIN = 1.1
-"""Where words leave tiles through one register alone, and the solver is not asked, no attempts follow a hasty
-one that leaves more conflicts than so many times the operations."""
+"""Where words leave tiles through one register alone, and the solver is not asked with patience, no attempts
+follow a hasty one that leaves more conflicts than so many times the operations."""
 
 LOST = 4
 """With so many times more, longer intervals are tried in long steps, once each."""
@@ -65,8 +65,8 @@ LOST = 4
 @dataclass(slots=True)
 class Trials:
     """Attempts at an interval, the fewest conflicts left, whether more are of no use, nor of the solver, and
-    whether there is no mapping. `broken` is the first attempt while it waits for its repair; `narrow` the
-    slack for which the solver's first answer was that there is none, -1 before it."""
+    whether there is no mapping. `broken` is the first attempt while it waits for its repair; `asking` what
+    the solver is asked where it is the one to ask."""
 
     made: int = 0
     fewest: int = 1 << 30
@@ -171,7 +171,8 @@ class Tries:
             self.best = found
             self.report(f"II {interval}, in haste: mapped")
             return True
-        vain = self.dense and not self.overwritten and IN_VAIN * self.problem.nodes < found < STARVED
+        doubtful = self.dense and (self.glancing or not self.overwritten)
+        vain = doubtful and IN_VAIN * self.problem.nodes < found < STARVED
         self.lost |= vain and found > LOST * self._hopeless() * (1 + self.dense)
         trials.closed |= trials.refuted or vain
         return False
