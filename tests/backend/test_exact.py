@@ -93,6 +93,25 @@ def test_who_reads_late_is_at_home_or_the_word_moves() -> None:
     assert prove(late(3), fabric, 2, 2, way=Way.NEAR).status is Status.FOUND
 
 
+@pytest.mark.parametrize("way", Way)
+def test_a_word_that_has_waited_at_home_can_be_read_elsewhere(way: Way) -> None:
+    """All outputs are taken in the cycle after it is made, and its reader's slot is its own maker's: so it
+    waits in a register of that tile and goes back into the output later."""
+    nodes = [
+        Node(0, "alu_0", ()),
+        Node(1, "alu_1", (Use(0),)),
+        Node(2, "alu_1", (Use(0),)),
+        Node(3, "alu_2", (Use(1), Use(2))),
+        Node(4, "alu_1", (Use(3),)),
+        Node(5, "alu_1", (Use(4),)),
+        Node(6, "alu_1", (Use(4),)),
+        Node(7, "alu_2", (Use(5), Use(6))),
+        Node(8, "alu_2", (Use(0), Use(7))),
+    ]
+    dfg, fabric = DFG("back", tuple(nodes), (), (), (), (), ()), load_fabric("satmapit:2x2")
+    assert prove(dfg, fabric, 3, 0, way=way).status is Status.FOUND
+
+
 @pytest.mark.parametrize("name", ["satmapit:2x2", "satmapit:3x2", "adres:2x2", "adres:3x2"])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_follows_for_places_and_times_changes_no_answer(name: str, seed: int) -> None:
