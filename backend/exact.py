@@ -44,10 +44,11 @@ it half of the time."""
 
 
 class Way(Enum):
-    """How a question is put. The answer is the same, but which way meets it within a budget is luck.
+    """How a question is put. Which way meets a mapping within a budget is luck.
 
-    Without mappings that are reflections of each other; also with what follows for places alone; both by
-    another solver, too; or plainly.
+    Without mappings that are reflections of each other; also without those in which words that wait go back
+    into their outputs (exact_home.py: that there are no others refutes nothing); both by another solver, too;
+    or plainly.
     """
 
     USUAL = "usual"
@@ -63,7 +64,7 @@ class Way(Enum):
 
     @property
     def near(self) -> bool:
-        """Whether what follows for places alone is said."""
+        """Whether words that wait stay in their tiles, and what follows for places and times is said."""
         return self in (Way.NEAR, Way.SWIFT_NEAR)
 
 

@@ -43,8 +43,8 @@ class TooLarge(Exception):
 class Encoding(Places):
     """All clauses of a graph on a fabric at an interval; `into` receives them.
 
-    With `near`, what follows for places and times alone is said, too. Errors: TooLarge, if there are more
-    than `most` variables for words.
+    With `near`, words that wait stay where they are, and what follows for places and times is said. Errors:
+    TooLarge, if there are more than `most` variables for words.
     """
 
     def __init__(

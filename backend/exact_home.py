@@ -1,10 +1,11 @@
-"""What waits is read at home, or moves: places and times of readers, before anything is known of ways.
+"""What waits is read at home, or moves at once: places and times of readers, before ways are known.
 
-Where results are left in registers that are a tile's only way out, a reader that comes after the cycle in
-which a word is made is in the tile where it was made, or the word is on its way in a later cycle, in a
-register that others need as well: in the very next cycle, if what has left such a register cannot come back.
-Those registers have room for few (`Encoding._spare`), and a tile for as many operations as an interval has
-cycles. The clauses on words imply all of that once places are known; said outright, times alone lead to it.
+Where results are left in registers that are a tile's only way out, a word that no register of these has in
+the cycle after it is made is in registers of its tile. It could go back into the output later, but hardly any
+mapping needs that. Here it is excluded: a reader that comes later is in that tile, or the word is on its way
+in the very next cycle, in a register that others need as well. Those have room for few (`Encoding._spare`),
+and a tile for as many operations as an interval has cycles. So times alone lead to much, and mappings are met
+in fewer conflicts; that there is none of this kind refutes nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ class Home:
     moved: Mapping[Value, Mapping[int, int]]
     _pairs: dict[tuple[Value, int, int], _Pair] = field(default_factory=dict)
     _private: dict[int, frozenset[int]] = field(default_factory=dict)
-    _returns: bool | None = None
 
     def say(self) -> None:
         """All clauses."""
@@ -61,8 +61,7 @@ class Home:
         return latencies.pop() if left and len(latencies) == 1 else None
 
     def _wait(self, value: Value, latency: int, reader: int, position: int, distance: int) -> None:
-        """Read later than it is made: at home, or it is on its way in a later cycle, the very next one if
-        what has come out of an output cannot go back."""
+        """Read later than it is made: at home, or it is on its way in the very next cycle."""
         of, home = self.of, self._home(value, reader, position)
         early, late = of.domain.early[reader], of.domain.late[reader]
         for begun, literal in of.begin[value[0]].items():
@@ -71,9 +70,8 @@ class Home:
             if soon >= late:
                 continue
             now = [of.by[reader][soon]] if soon >= early else []
-            last = late + distance * of.interval if self._returning() else made + 1
-            ways = [lit for t, lit in self.moved[value].items() if made < t <= last]
-            of.out.some([-literal, *now, home, *ways])
+            way = [self.moved[value][made + 1]] if made + 1 in self.moved[value] else []
+            of.out.some([-literal, *now, home, *way])
 
     def _home(self, value: Value, reader: int, position: int) -> int:
         """A literal that holds only if a reader is where the value can wait for it without moving."""
@@ -101,14 +99,6 @@ class Home:
         if cell not in self._private:
             self._private[cell] = reached(self.of.ground, cell, self.outputs) - {cell}
         return self._private[cell]
-
-    def _returning(self) -> bool:
-        """Whether an output can take a word from a register that is none."""
-        if self._returns is None:
-            cells = self.of.ground.cells
-            sources = {source for cell in self.outputs for source in cells[cell].sources}
-            self._returns = bool(sources - self.outputs)
-        return self._returns
 
     def _partners(self) -> None:
         """With an operation there are no more others on its site than an interval has further cycles."""

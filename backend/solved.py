@@ -101,7 +101,8 @@ OVERWRITTEN_TIGHT = ((2, "swift, near", 9000), (1, "near", 8000))
 
 
 class Refuted(Enum):
-    """There is no mapping in schedules of up to WIDE cycles and an interval more than the shortest."""
+    """There is no mapping in schedules of up to WIDE cycles and an interval more than the shortest; where
+    words leave tiles through one register alone, none in which words that wait stay in their tiles."""
 
     WITHIN_HORIZON = auto()
 

@@ -254,7 +254,8 @@ class Tries:
         if trials.asking:
             trials.asking.close()
         self.best = found if isinstance(found, Mapping) else self.best
-        self.report(f"II {interval}: {'mapped' if self.best is found else 'refuted'} by the solver")
+        refuted = "given up" if trials.asking else "refuted"
+        self.report(f"II {interval}: {'mapped' if self.best is found else refuted} by the solver")
         return True
 
     def _refuted(self, interval: int) -> bool:

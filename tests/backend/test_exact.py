@@ -94,7 +94,7 @@ def test_who_reads_late_is_at_home_or_the_word_moves() -> None:
 
 
 @pytest.mark.parametrize("way", Way)
-def test_a_word_that_has_waited_at_home_can_be_read_elsewhere(way: Way) -> None:
+def test_a_word_that_has_waited_is_read_elsewhere_unless_such_mappings_are_left_out(way: Way) -> None:
     """All outputs are taken in the cycle after it is made, and its reader's slot is its own maker's: so it
     waits in a register of that tile and goes back into the output later."""
     nodes = [
@@ -109,7 +109,7 @@ def test_a_word_that_has_waited_at_home_can_be_read_elsewhere(way: Way) -> None:
         Node(8, "alu_2", (Use(0), Use(7))),
     ]
     dfg, fabric = DFG("back", tuple(nodes), (), (), (), (), ()), load_fabric("satmapit:2x2")
-    assert prove(dfg, fabric, 3, 0, way=way).status is Status.FOUND
+    assert prove(dfg, fabric, 3, 0, way=way).status is (Status.INFEASIBLE if way.near else Status.FOUND)
 
 
 @pytest.mark.parametrize("name", ["satmapit:2x2", "satmapit:3x2", "adres:2x2", "adres:3x2"])
