@@ -72,6 +72,10 @@ def _kernel_text(account: Account) -> str:
     if account.lowered.by_turns:
         text = "what several statements beside loops send, or receive, in an iteration each"
         lines.append(_wrapped("by turns", text))
+    if tables := f["control_tables"]:
+        count = "a table" if len(tables) == 1 else f"{len(tables)} tables"
+        text = f"what runs next is read from {count} of {tables[0]['words']} words: no data decide it"
+        lines.append(_wrapped("control", text))
     for once in f["at_once"]:
         count, each = once["iterations"], f["ii"] / once["iterations"]
         text = f"{count} iterations of the loop at {once['file']}:{once['line']}: {each:.3g} cycles for each"

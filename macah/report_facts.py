@@ -21,6 +21,7 @@ from .passes.unroll_loops import loop_trips
 from .refusal import Refusal
 from .refusals import refusal_text, refusals
 from .source_bound import SourceBound, Step, source_bound
+from .tabulate import control_tables
 from .whole import at_once
 from .why import Recurrence, Why, why
 from .why_text import meeting_text
@@ -163,6 +164,7 @@ def facts(account: Account) -> dict[str, Any]:
         ],
         "not_unrolled": [{"file": place.file, "line": place.line} for place in account.lowered.rolled],
         "by_turns": account.lowered.by_turns,
+        "control_tables": [{"array": m.name, "words": m.words} for m in control_tables(dfg)],
         "at_once": [
             {"file": place.file, "line": place.line, "iterations": count}
             for place, count in at_once(loop_trips(opened(account.lowered)), dict(account.lowered.unroll))

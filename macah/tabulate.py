@@ -49,6 +49,12 @@ def tabulated(dfg: DFG, shorter: DFG, capacity: Capacity) -> DFG | None:
     return _tabulated(dfg, capacity)
 
 
+def control_tables(dfg: DFG) -> list[Memory]:
+    """The tables that were made of control: nothing in the source loads from them."""
+    named = {node.memory for node in dfg.nodes if node.where is not None}
+    return [memory for m, memory in enumerate(dfg.memories) if memory.initial and m not in named]
+
+
 @lru_cache(maxsize=16)
 def _tabulated(dfg: DFG, capacity: Capacity) -> DFG | None:
     assert capacity.fabric is not None

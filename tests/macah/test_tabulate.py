@@ -17,6 +17,7 @@ from backend.bound import minimum_interval
 from backend.dfg import DFG
 from macah.ir import Kernel
 from macah.passes.pipeline import optimize
+from macah.tabulate import control_tables
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
@@ -123,3 +124,29 @@ def test_accesses_that_meet_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     body = "for (int d = 1; d < 8; d *= 2) for (int i = d; i < 16; i++) t[i] += t[i - d];"
     made = kernel(READ + body + WRITE)
     same(made, graph(made), monkeypatch)
+
+
+def test_operations_of_turns_that_exclude_each_other_share_ports() -> None:
+    spiral = """
+int top = 0, bottom = 3, left = 0, right = 3, m = 0;
+while (top <= bottom && left <= right) {
+  for (int c = left; c <= right; c++) z[m++] = t[4 * top + c];
+  top++;
+  for (int r = top; r <= bottom; r++) z[m++] = t[4 * r + right];
+  right--;
+  for (int c = right; c >= left; c--) z[m++] = t[4 * bottom + c];
+  bottom--;
+  for (int r = bottom; r >= top; r--) z[m++] = t[4 * r + left];
+  left++;
+}"""
+    made = kernel("int z[16];" + READ + spiral + WRITE.replace("t[i]", "z[i]"))
+    assert minimum_interval(graph(made), FABRIC).mii == 1
+
+
+def test_tables_of_control_are_told_from_those_of_the_program() -> None:
+    made = lowered(
+        f"const int squares[4] = {{0, 1, 4, 9}}; void f(int stream in, int stream out, int n) {{ kernel {{"
+        f" int t[16]; for (int b = 0; b < n; b++) {{ {TRIANGLE} {WRITE} out <! squares[b & 3]; }} }} }}"
+    )
+    tables = control_tables(dfg := graph(made))
+    assert tables and len(tables) < sum(bool(memory.initial) for memory in dfg.memories)
