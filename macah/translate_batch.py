@@ -8,7 +8,9 @@ variables of their own, in the kernel's own text. In host code: loops that do no
 becomes
 
     { MACAH_BATCH; MACAH_TO(s);
-      for (int i = 0; i < n; i++) macah_batch_send(s, p[i]); macah_publish(macah_all); }
+      for (int i = 0; i < n; i++) macah_batch_send(macah_to_s, s, p[i]); macah_publish(macah_all); }
+
+The cursor is named apart from the stream, which the text may name by a macro, or in parentheses.
 """
 
 from __future__ import annotations
@@ -80,6 +82,11 @@ def opening(ends: Ends) -> str:
 
 
 CLOSING = "macah_publish(macah_all);"
+
+
+def cursor(name: str, receives: bool) -> str:
+    """The cursor of an end, as `opening` declares it."""
+    return f"macah_{'from' if receives else 'to'}_{name}"
 
 
 def _operands(node: Any) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pycparser import c_ast
 
 from macah.program import walk
+from macah.translate_batch import cursor
 
 if TYPE_CHECKING:
     from macah.translate_walk import Translator
@@ -24,6 +25,7 @@ _OF_STREAM = {
     "mem_reader_join": "macah_reader_join",
     "mem_writer_join": "macah_writer_join",
 }
+_BATCHED = {"pstream_close": "macah_batch_close", "pstream_ended": "macah_batch_ended"}
 _CREATE = frozenset({"pstream_create", "stream_create"})
 _SPAWN = frozenset(f"mem_{role}_spawn{depth}" for role in ("reader", "writer") for depth in ("", "_depth"))
 _ARITHMETIC = {"min": 2, "max": 2, "abs": 1}
@@ -37,8 +39,11 @@ def translate_call(translator: Translator, node: Any, name: str) -> None:
     if name in _OF_STREAM:
         _check_count(translator, node, name, arguments, 1)
         translator.check_stream(arguments[0], f"'{name}'", void_too=True)
-        batched = bool(translator.ends) and name in {"pstream_close", "pstream_ended"}
-        _rename(translator, node, _OF_STREAM[name].replace("macah_", "macah_batch_" if batched else "macah_"))
+        if translator.ends and name in _BATCHED:
+            stream = f"{cursor(arguments[0].name, receives=True)}, " if name == "pstream_ended" else ""
+            _rename(translator, node, _BATCHED[name], stream)
+        else:
+            _rename(translator, node, _OF_STREAM[name])
     elif name in _CREATE:
         _create(translator, node, name, arguments)
     elif name in _SPAWN:
@@ -60,11 +65,11 @@ def translate_call(translator: Translator, node: Any, name: str) -> None:
         )
 
 
-def _rename(translator: Translator, node: Any, name: str) -> None:
+def _rename(translator: Translator, node: Any, name: str, first: str = "") -> None:
     # With its parenthesis: a line marker between them would keep the macro from being seen.
     start, end = translator.place(node)
     parenthesis = translator.source.tokens_in((start, end))[1]
-    translator.source.replace((start, parenthesis.end), f"{name}(")
+    translator.source.replace((start, parenthesis.end), f"{name}({first}")
 
 
 def _check_count(translator: Translator, node: Any, name: str, arguments: list[Any], wanted: int) -> None:

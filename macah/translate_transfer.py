@@ -8,6 +8,7 @@ from pycparser import c_ast
 
 from macah.program import has_effects
 from macah.syntax import Send
+from macah.translate_batch import cursor
 from macah.translate_sheet import Span
 
 if TYPE_CHECKING:
@@ -25,13 +26,14 @@ def translate_transfer(translator: Translator, node: Any) -> None:
     batched = isinstance(node.stream, c_ast.ID) and (node.stream.name, not sends) in translator.ends
     kind = "try_" if worked is not None else "batch_" if batched else ""
     name = f"macah_{kind}{'send' if sends else 'receive'}"
+    first = f"{cursor(node.stream.name, not sends)}, " if kind == "batch_" else ""
     if worked is not None:
         source.between(worked[1], left[0], " =")
     source.between(left[1], right[0], ",")
     if not sends and has_effects(node.target):
-        _take_address(translator, node.target, left, right, name)
+        _take_address(translator, node.target, (left, right), name, first)
         return
-    source.before(left[0], f"{name}(")
+    source.before(left[0], f"{name}({first}")
     source.behind(right[1], ")")
     # The macros end an operand at a comma; only the value sent may hold one.
     translator.guard(left)
@@ -58,14 +60,16 @@ def _operands(translator: Translator, node: Any) -> tuple[Span | None, Span, Spa
     raise AssertionError(node)
 
 
-def _take_address(translator: Translator, target: Any, left: Span, right: Span, name: str) -> None:
+def _take_address(
+    translator: Translator, target: Any, sides: tuple[Span, Span], name: str, first: str
+) -> None:
     """Receive where a pointer points, so that an lvalue with side effects is evaluated even if nothing comes.
 
     A bit-field has no address, but what it is a member of has one.
     """
-    source = translator.source
+    source, (left, right) = translator.source, sides
     if not (isinstance(target, c_ast.StructRef) and _is_bit_field(translator, target)):
-        source.before(left[0], f"{name}_at(&(")
+        source.before(left[0], f"{name}_at({first}&(")
         source.behind(left[1], ")")
         source.behind(right[1], ")")
         translator.guard(right)
@@ -74,7 +78,7 @@ def _take_address(translator: Translator, target: Any, left: Span, right: Span, 
     operator = source.tokens_in(span)[-2]
     address = ("(", ")") if target.type == "->" else ("&(", ")")
     source.before(left[0], f"__extension__({{ __auto_type macah_x = {address[0]}")
-    source.replace((operator.start, span[1]), f"{address[1]}; {name}(macah_x->{target.field.name}")
+    source.replace((operator.start, span[1]), f"{address[1]}; {name}({first}macah_x->{target.field.name}")
     source.behind(right[1], "); })")
 
 

@@ -30,21 +30,22 @@ MACAH_INLINE struct macah_cursor macah_cursor(macah_stream *macah_s, int receive
   return cursor;
 }
 
-/* As macah_send() and macah_receive(), of a stream with a cursor here. */
-#define macah_batch_send(stream, ...)                                                                        \
+/* As macah_send() and macah_receive(), of a stream with a cursor here. Cursors are named apart, as a macro may name
+ * the stream. */
+#define macah_batch_send(cursor, stream, ...)                                                                \
   __extension__({                                                                                            \
     MACAH_ELEMENT(stream) macah_e = __VA_ARGS__;                                                             \
-    struct macah_cursor *macah_c = &macah_to_##stream;                                                       \
+    struct macah_cursor *macah_c = &cursor;                                                                  \
     if (__builtin_expect(macah_c->at != macah_c->limit, 1) ||                                                \
         !macah_send_now(macah_c, macah_all, &macah_e, MACAH_HERE, #stream)) {                                \
       __builtin_memcpy(macah_c->at, &macah_e, sizeof macah_e);                                               \
       macah_c->at += sizeof macah_e;                                                                         \
     }                                                                                                        \
   })
-#define macah_batch_receive(lvalue, stream)                                                                  \
+#define macah_batch_receive(cursor, lvalue, stream)                                                          \
   __extension__({                                                                                            \
     MACAH_ELEMENT(stream) macah_e;                                                                           \
-    struct macah_cursor *macah_c = &macah_from_##stream;                                                     \
+    struct macah_cursor *macah_c = &cursor;                                                                  \
     int macah_w = 1;                                                                                         \
     if (__builtin_expect(macah_c->at != macah_c->limit, 1) ||                                                \
         !(macah_w = macah_receive_now(macah_c, macah_all, &macah_e, MACAH_HERE, #stream))) {                 \
@@ -54,14 +55,14 @@ MACAH_INLINE struct macah_cursor macah_cursor(macah_stream *macah_s, int receive
     }                                                                                                        \
     if (macah_w >= 0) lvalue = macah_e;                                                                      \
   })
-#define macah_batch_receive_at(pointer, stream)                                                                   \
+#define macah_batch_receive_at(cursor, pointer, stream)                                                           \
   __extension__({                                                                                                 \
     __auto_type macah_x = (pointer);                                                                              \
-    macah_batch_receive(*macah_x, stream);                                                                        \
+    macah_batch_receive(cursor, *macah_x, stream);                                                                \
   })
 /* As macah_ended() of a stream with a receiving cursor here, and macah_close() of any. */
-#define macah_batch_ended(stream) \
-  (macah_from_##stream.at == macah_from_##stream.limit && (macah_publish(macah_all), macah_ended(stream)))
+#define macah_batch_ended(cursor, stream) \
+  ((cursor).at == (cursor).limit && (macah_publish(macah_all), macah_ended(stream)))
 #define macah_batch_close(stream) (macah_publish(macah_all), macah_close(stream))
 
 void macah_publish(struct macah_cursor *all);

@@ -141,3 +141,38 @@ def test_blocks_are_traced(tmp_path: Path) -> None:
     output(PIPELINE, tmp_path, "64", MACAH_TRACE=str(trace))
     lengths = [len(path.read_text().splitlines()) - 1 for path in trace.iterdir()]
     assert sorted(lengths) == [5, 9, 5000, 10000]
+
+
+OTHER_NAMES = """
+#include <stdio.h>
+#define TO s
+#define FROM ((s))
+#define IN in
+#define OUT (out)
+static int stream s;
+static void negate(int stream in, int stream out) {
+  kernel {
+    int x;
+    while (!pstream_ended(IN)) { x <? IN; OUT <! (pstream_ended((in)) ? -4 : -x); }
+    pstream_close(OUT);
+  }
+}
+int main(void) {
+  int got[4], *p = got;
+  s = pstream_create(int);
+  int stream t = pstream_create(int);
+  for (int n = 0; n < 2; n++) TO <! n;
+  for (int n = 2; n < 4; n++) (s) <! n;
+  pstream_close(s);
+  negate(s, t);
+  s = t;
+  for (int n = 0; n < 2; n++) got[n] <? FROM;
+  for (int n = 2; n < 4; n++) *(p + n) <? TO;
+  for (int n = 0; n < 4; n++) printf("%d ", got[n]);
+}
+"""
+
+
+def test_the_stream_of_a_block_may_be_named_by_a_macro(tmp_path: Path) -> None:
+    assert OTHER_NAMES.count("TO") == 3 and translated(OTHER_NAMES, tmp_path).count("MACAH_BATCH;") == 5
+    assert output(OTHER_NAMES, tmp_path) == "0 -1 -2 -4 "

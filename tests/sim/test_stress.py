@@ -73,7 +73,7 @@ SHORT_LIVES = """
 static void feed(void *frame) {
   MACAH_STREAM(int) s = *(MACAH_STREAM(int) *)frame;
   MACAH_BATCH; MACAH_TO(s);
-  for (int i = 0; i < 100; i++) macah_batch_send(s, i);
+  for (int i = 0; i < 100; i++) macah_batch_send(macah_to_s, s, i);
   macah_publish(macah_all);
   macah_close(s);
 }
