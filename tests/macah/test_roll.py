@@ -41,6 +41,20 @@ FIR = """
     }"""
 
 
+PHASES = """
+    for (int b = 0; b < n; b++) {
+      int t[8][8];
+      for (int r = 0; r < 8; r++)
+        FOR (int k = 0; k < 8; k++) t[r][k] <? in;
+      for (int k = 0; k < 8; k++)
+        for (int u = 0; u < 8; u++) {
+          int a = 0;
+          FOR (int i = 0; i < 8; i++) a += t[i][k] * (i + u);
+          out <! a;
+        }
+    }"""
+
+
 def lowered(body: str, folder: Path) -> ir.Kernel:
     source = folder / "p.macah"
     source.write_text(f"void f(int stream in, int stream out, int n) {{ kernel {{ {body} }} }}\n")
@@ -56,16 +70,17 @@ def test_loops_beside_plain_ones_are_tried_and_those_of_an_iteration_are_not(tmp
     assert lines(lowered(HISTOGRAM, tmp_path)) == [[3, 5]]
     assert lines(lowered(PRODUCT, tmp_path)) == [[5, 5], [5, 5, 7]]
     assert lines(lowered(FIR, tmp_path)) == [[3]]
+    assert lines(lowered(PHASES, tmp_path)) == [[5]]
     assert lines(lowered(FIR, tmp_path), everywhere=True) == [[3, 6, 8]]
     assert not lines(lowered("int s = 0; FOR (int i = 0; i < 4; i++) s += i; out <! s;", tmp_path))
 
 
-@pytest.mark.parametrize("body", [HISTOGRAM, LEAVES, PRODUCT, FIR])
+@pytest.mark.parametrize("body", [HISTOGRAM, LEAVES, PRODUCT, FIR, PHASES])
 def test_a_plain_loop_does_the_same(body: str, tmp_path: Path) -> None:
     kernel = lowered(body, tmp_path)
     forms = [replace(kernel, rolled=places) for places in rollings(kernel, everywhere=True)]
     for n in (0, 1, 2):
-        inputs = {"in": [(k * 37 % 100,) for k in range(80)]}
+        inputs = {"in": [(k * 37 % 100,) for k in range(160)]}
         expected = run_kernel(kernel, {"n": n}, inputs=inputs).outputs
         for form in forms:
             assert run_kernel(opened(form), {"n": n}, inputs=inputs).outputs == expected
@@ -79,6 +94,13 @@ def test_what_is_done_once_does_not_hold_up_what_is_done_often(body: str, most: 
     assert choice is not None and choice.kernel.rolled and choice.bounds.mii <= most
     without = spread(replace(kernel, without=frozenset({"roll_for", "roll_transfers"})), FABRIC)
     assert without is not None and not without.kernel.rolled and without.cycles > 4 * choice.cycles
+
+
+def test_receives_of_one_loop_do_not_hold_up_the_others(tmp_path: Path) -> None:
+    kernel = lowered(PHASES, tmp_path)
+    choice, without = spread(kernel, FABRIC), spread(replace(kernel, without=frozenset({"roll_for"})), FABRIC)
+    assert choice is not None and choice.kernel.rolled and choice.bounds.mii == 2
+    assert without is not None and without.interval == 8 and without.cycles > 1.2 * choice.cycles
 
 
 def test_what_every_iteration_does_stays_unrolled_unless_it_does_not_fit(tmp_path: Path) -> None:
