@@ -21,6 +21,7 @@ from macah.remedies import remedies
 from macah.remedy import Remedy
 from macah.source_bound import SourceBound
 from macah.todfg import build_dfg
+from macah.whole import done_at_once
 from macah.why import Why
 
 MOST_TRIED = 12
@@ -80,7 +81,10 @@ def advice(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, found: Why, source: Sour
     best = trials.best(found, source) if len(dfg.nodes) <= MOST_NODES else None
     tried = tuple(dict.fromkeys(remedy.name for remedy in trials.failed))
     if best is None:
-        return Advice(None, 1, (), _nothing(bounds.mii, source.interval, tried), tried)
+        at_once = done_at_once(kernel)
+        least = max((count for _, count in at_once), default=1) * source.interval
+        text = _nothing(tried, source.interval if least < bounds.mii else None, bool(at_once))
+        return Advice(None, 1, (), text, tried)
     text = "; and ".join(dict.fromkeys(remedy.text for remedy in best.remedies))
     text += f". The interval could be {best.interval} then"
     if best.iterations > 1:
@@ -88,13 +92,17 @@ def advice(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, found: Why, source: Sour
     return Advice(best.interval, best.iterations, tuple(r.kind for r in best.remedies), text, tried)
 
 
-def _nothing(interval: int, bound: int, tried: Sequence[str]) -> str:
-    """What is to be said where no change helps."""
+def _nothing(tried: Sequence[str], bound: int | None, each: bool) -> str:
+    """What is to be said where no change helps. `bound`: the interval that the source would allow.
+
+    `each`: that is for one iteration of several that are done at once.
+    """
     found = "no small change is known to help"
     if tried:
         found += f" (not enough: {'; '.join(tried)})"
-    if bound < interval:
-        return f"{found}; the source would allow {bound}, and the compiler finds no way to it"
+    if bound is not None:
+        wanted = f"{bound} for each iteration" if each else f"{bound}"
+        return f"{found}; the source would allow {wanted}, and the compiler finds no way to it"
     return f"{found}: do less from one iteration to the next, or use another method"
 
 

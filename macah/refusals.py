@@ -30,10 +30,16 @@ def refusals(kernel: ir.Kernel, binding: Container[str] = (), automatic: bool = 
     `binding` are the arrays whose ports bind the interval; `automatic`: loops get copies without being named.
     """
     stages: dict[str, ir.Kernel] = {"lower": kernel}
-    optimize(kernel, lambda name, after: stages.update({name: after}))
+    first: dict[str, ir.Kernel] = {}
+
+    def watch(name: str, after: ir.Kernel) -> None:
+        first.setdefault(name, after)
+        stages[name] = after
+
+    optimize(kernel, watch)
     found = [*_unrolling(kernel, automatic)]
     if enabled(kernel, "scalarize_arrays"):
-        found += kept_arrays(stages["scalarize_arrays"])
+        found += kept_arrays(stages["scalarize_arrays"], first["scalarize_arrays"])
     if enabled(kernel, "bank_arrays"):
         names = dict.fromkeys(refusal.name for refusal in found if refusal.name in binding)
         found += [refusal for name in names if (refusal := not_banked(stages["invert_loops"], name))]

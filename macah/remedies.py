@@ -18,10 +18,13 @@ from macah.ir import Apply, Const, Expr, Stmt
 from macah.remedies_arrays import array_remedies
 from macah.remedies_loops import test_remedies, turn_remedies
 from macah.remedy import Remedy
+from macah.sources import element_name
 from macah.walk import flat_map, map_expr, map_operands
 from macah.walk import statements as inside
 from macah.why import Why
 from macah.why_text import division_text, lines_text, stream_text
+
+Index = tuple[Expr, ...]
 
 WORD_BYTES = 4
 DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
@@ -48,21 +51,33 @@ def _streams(kernel: ir.Kernel, found: Why, nodes: list[Node]) -> Iterator[Remed
     """A stream that is used several times gets others beside it."""
     needed = {r.name: r.needed for r in found.resources if r.kind == "stream"}
     places = {node.where for node in nodes if node.stream is not None}
-    for capture in kernel.streams:
+    for capture, index, sites in _used_streams(kernel):
         stream = capture.stream
-        sites = [s for s in inside(kernel.body) if isinstance(s, ir.Receive | ir.Send) and s.stream is stream]
-        if len(sites) < 2 or not (stream.name in needed or places & {s.where for s in sites}):
+        named = element_name(stream.name, tuple(i.value for i in index if isinstance(i, Const)))
+        if len(sites) < 2 or not (named in needed or places & {s.where for s in sites}):
             continue
         narrow = 2 * stream.size <= WORD_BYTES
-        words = needed.get(stream.name, len(sites))
-        text = stream_text(stream.name, words, [s.where for s in sites], narrow)
-        name = f"a stream each for what '{stream.name}' moves{lines_text(s.where for s in sites)}"
-        yield Remedy("stream", name, text, _Streams(capture).changed)
+        words = needed.get(named, len(sites))
+        text = stream_text(named, words, [s.where for s in sites], narrow)
+        name = f"a stream each for what '{named}' moves{lines_text(s.where for s in sites)}"
+        yield Remedy("stream", name, text, _Streams(capture, index).changed)
+
+
+def _used_streams(kernel: ir.Kernel) -> Iterator[tuple[ir.StreamCapture, Index, list[ir.Receive | ir.Send]]]:
+    """The streams, each element of an array for itself, with what is received and sent there."""
+    for capture in kernel.streams:
+        found: dict[Index, list[ir.Receive | ir.Send]] = {}
+        for stmt in inside(kernel.body):
+            if isinstance(stmt, ir.Receive | ir.Send) and stmt.stream is capture.stream:
+                found.setdefault(stmt.index, []).append(stmt)
+        for index, sites in found.items():
+            yield capture, index, sites
 
 
 @dataclass(frozen=True, slots=True)
 class _Streams:
     capture: ir.StreamCapture
+    index: Index
 
     def changed(self, kernel: ir.Kernel) -> ir.Kernel:
         streams, own = list(kernel.streams), self.capture.stream
@@ -70,7 +85,7 @@ class _Streams:
 
         def other(stmt: Stmt) -> tuple[Stmt]:
             nonlocal first
-            if not isinstance(stmt, ir.Receive | ir.Send) or stmt.stream is not own:
+            if not isinstance(stmt, ir.Receive | ir.Send) or (stmt.stream, stmt.index) != (own, self.index):
                 return (stmt,)
             if first:
                 first = False

@@ -57,7 +57,7 @@ def _kernel_text(account: Account) -> str:
         f" {f['predicates']} predicates",
         f"  initiation interval  {f['ii']}, lower bound {f['mii']}"
         f" (resources {f['resource_mii']}, recurrences {f['recurrence_mii']}),"
-        f" of the source {f['source_bound']}",
+        f" of the source {f['source_bound']}{' without copies' * bool(f['at_once'])}",
         f"  bound by             {_binding(account)}",
     ]
     if account.lowered.unroll:

@@ -16,13 +16,11 @@ from backend.mapping import Mapping
 
 from .advice import Advice, advice
 from .ir import Kernel
-from .passes.pipeline import opened
-from .passes.unroll_loops import loop_trips
 from .refusal import Refusal
 from .refusals import refusal_text, refusals
 from .source_bound import SourceBound, Step, source_bound
 from .tabulate import control_tables
-from .whole import at_once
+from .whole import done_at_once
 from .why import Recurrence, Why, why
 from .why_text import meeting_text
 
@@ -167,7 +165,7 @@ def facts(account: Account) -> dict[str, Any]:
         "control_tables": [{"array": m.name, "words": m.words} for m in control_tables(dfg)],
         "at_once": [
             {"file": place.file, "line": place.line, "iterations": count}
-            for place, count in at_once(loop_trips(opened(account.lowered)), dict(account.lowered.unroll))
+            for place, count in done_at_once(account.lowered)
         ],
         "empty_between_rows": account.lowered.delay,
         "least_row": account.lowered.row,

@@ -17,7 +17,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from backend.dfg import Place
-from macah.passes.unroll_loops import LoopTrips, Streams
+from macah import ir
+from macah.passes.pipeline import opened
+from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 
 SIZES = (512, 256, 64, 16)
 """So many operations a loop may become, at most; in the order to try."""
@@ -79,6 +81,11 @@ def at_once(
         yield from at_once(loop.loops, factors, here)
         if loop.where and not loop.loops and here > 1:
             yield loop.where, here
+
+
+def done_at_once(kernel: ir.Kernel) -> list[tuple[Place, int]]:
+    """The same of a kernel as it has been decided on."""
+    return list(at_once(loop_trips(opened(kernel)), dict(kernel.unroll)))
 
 
 def all_loops(loops: Sequence[LoopTrips]) -> Iterator[LoopTrips]:

@@ -62,11 +62,15 @@ def scalarize_arrays(kernel: ir.Kernel) -> ir.Kernel:
     return replace(kernel, captured=tuple(captured), body=body)
 
 
-def kept_arrays(kernel: ir.Kernel) -> list[Refusal]:
-    """The arrays that stay in memories, and which access to each is at no constant index."""
+def kept_arrays(kernel: ir.Kernel, with_shifts: ir.Kernel) -> list[Refusal]:
+    """The arrays that stay in memories, and which access to each is at no constant index.
+
+    `with_shifts`: the kernel before `rotate_arrays`. A shift by what is no constant is told before accesses,
+    as FOR loops may be plain ones because of it.
+    """
     limits = {c.what: WRITTEN_SCALARS if c.out else CAPTURED_SCALARS for c in kernel.captured}
-    found: dict[Array, Refusal] = {}
     uses = _uses(kernel)
+    found = {array: why for array, why in _shifted(with_shifts) if array in uses}
     for stmt in all_statements(kernel.body):
         loads = [(load.array, load.index) for expr in operands(stmt) for load in loads_in(expr)]
         stores = [(stmt.array, stmt.index)] if isinstance(stmt, ir.Store) else []
@@ -74,12 +78,17 @@ def kept_arrays(kernel: ir.Kernel) -> list[Refusal]:
             touch = Touch(array.name, (array, index) in stores, stmt.where)
             if not all(isinstance(expr, Const) for expr in index):
                 found.setdefault(array, _refusal(array, "", touch))
-        if isinstance(stmt, ir.Shift) and not isinstance(stmt.amount, Const):
-            found.setdefault(stmt.array, _refusal(stmt.array, "is shifted by what is no constant"))
     for array in uses:
         most = limits.get(array, LOCAL_SCALARS)
         found.setdefault(array, _refusal(array, f"has {array.size} elements, more than {most}"))
     return list(found.values())
+
+
+def _shifted(kernel: ir.Kernel) -> Iterator[tuple[Array, Refusal]]:
+    for stmt in all_statements(kernel.body):
+        if isinstance(stmt, ir.Shift) and not isinstance(stmt.amount, Const):
+            line = f" (line {stmt.where.line})" if stmt.where else ""
+            yield stmt.array, _refusal(stmt.array, f"is shifted by what is no constant{line}")
 
 
 def _refusal(array: Array, why: str, *touches: Touch) -> Refusal:

@@ -132,6 +132,28 @@ def test_nothing_is_promised_that_does_not_help(tmp_path: Path) -> None:
     assert found.text.startswith("no small change is known to help (not enough: ")
 
 
+def test_streams_of_an_array_are_other_streams_already(tmp_path: Path) -> None:
+    once = """void f(int stream in[3], int stream out) { kernel {
+        unsigned char turn = 0;
+        for (;;) {
+          int done = 1;
+          FOR (int k = 0; k < 3; k++) {
+            int w = 0, d;
+            if (turn == k) { w :: d <? in[k]; if (w) out <! d; }
+            if (w || !pstream_ended(in[k])) done = 0;
+          }
+          if (done) break;
+          turn = turn == 2 ? 0 : turn + 1;
+        }
+    } }
+    """
+    assert "use another stream" not in advised(once, tmp_path)[1].text
+    twice = STREAM.replace("stream in,", "stream in[2],").replace("<? in", "<? in[1]")
+    before, found = advised(twice, tmp_path)
+    assert (before, found.interval, found.kinds) == (3, 1, ("stream",))
+    assert "stream 'in[1]' moves 3 words in an iteration" in found.text
+
+
 def test_several_changes_are_told_if_they_help_together_only(tmp_path: Path) -> None:
     text = """void f(int stream in, int stream out, int n) { kernel {
         for (int i = 0; i < n; i++) { int a, b; a <? in; b <? in; out <! a; out <! b; }

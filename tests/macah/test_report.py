@@ -17,6 +17,7 @@ from macah.program import read_program
 from macah.refusals import refusal_text, refusals
 from macah.report import report_text
 from macah.report_facts import Account, facts
+from macah.spread import spread
 from macah.todfg import build_dfg
 
 COUNT = """int f(int n) { int s = 0;
@@ -162,6 +163,41 @@ def test_what_was_not_converted_is_told_with_its_reason(tmp_path: Path) -> None:
         " elements at once",
         "the loop at p:9 gets no copies of its body: how often it runs is not known",
     ]
+
+
+def test_a_shift_by_what_is_no_constant_is_why_an_array_is_in_a_memory(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text("""void f(int stream in, int stream out, int n) { kernel {
+      int c[^8^];
+      for (int i = 0; i < 8; i++) c[i] = i;
+      for (int k = 0; k < n; k++) {
+        int x; x <? in;
+        c >>= x & 3;
+        c[0] = x;
+        out <! c[1] + c[7];
+      }
+    } }""")
+    program = read_program(source)
+    said = [refusal_text(refusal) for refusal in refusals(lower(program, program.kernels[0]))]
+    assert "array 'c' is in a memory: it is shifted by what is no constant (line 6)" in said
+
+
+def test_intervals_of_several_iterations_are_compared_for_each(tmp_path: Path) -> None:
+    """Where the kernel does better than the source's bound for one iteration, no way to that is missing."""
+    source = tmp_path / "p.macah"
+    source.write_text("""void f(const int a[256], const int x[64], const char c[256], int y[256]) { kernel {
+        for (int i = 0; i < 256; i++) y[i] = a[i] * x[c[i] & 63] + x[i & 63];
+    } }""")
+    program = read_program(source)
+    fabric = load_fabric("grid8x8")
+    chosen = spread(lower(program, program.kernels[0]), fabric)
+    assert chosen is not None
+    mapping = map_kernel(chosen.dfg, fabric, MapOptions(seed=1))
+    account = Account(program.kernels[0].where, chosen.kernel, mapping)
+    assert (mapping.interval, facts(account)["source_bound"]) == (2, 1)
+    assert "of the source 1 without copies\n" in report_text([account])
+    assert account.advice is not None
+    assert "the source would allow" not in account.advice.text
 
 
 def test_the_report_tells_what_was_not_converted(tmp_path: Path) -> None:
