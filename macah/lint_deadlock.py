@@ -8,6 +8,7 @@ leads, through other threads, to what is received here, nobody goes on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from macah.diagnostic import Diagnostic, Note
 from macah.lint_events import Entry, Event, Thread
@@ -15,6 +16,9 @@ from macah.lint_names import Names, spelled
 from macah.lint_threads import Threads
 from macah.lint_ways import Step, Steps, all_steps, by_site, way
 from macah.program import KernelSite, place_of
+
+DEEP = 8
+"""Fewer elements are taken to be too few to fill a pipeline."""
 
 
 def deadlocks(
@@ -28,7 +32,7 @@ def deadlocks(
     sites = {id(site.node): site for site in threads.program.kernels}
     steps = _steps(threads)
     found: set[tuple[int, int]] = set()
-    for send, receive in _risky(threads.events):
+    for send, receive in _risky(threads):
         assert send.entry is not None
         kernel = sites[id(send.entry.node)]
         key = (id(receive.node), id(send.node))
@@ -43,15 +47,15 @@ def deadlocks(
             yield kernel, _warning(kernel.name, send, receive, taken, bubbles)
 
 
-def _risky(events: list[Event]) -> Iterator[tuple[Event, Event]]:
+def _risky(threads: Threads) -> Iterator[tuple[Event, Event]]:
     """The sends of kernels, each with the blocking receives of the same kernel that may overtake it."""
     kernels: dict[Entry, list[Event]] = {}
-    for event in events:
+    for event in threads.events:
         if event.entry is not None and event.site is not None:
             kernels.setdefault(event.entry, []).append(event)
     for entry, inside in kernels.items():
         all_sends = [e for e in inside if e.kind == "send"]
-        sends = [e for e in all_sends if not _primed(e, all_sends)]
+        sends = [e for e in all_sends if not _primed(e, all_sends, threads)]
         for receive in inside:
             if receive.kind == "receive" and receive.node.worked is None:
                 for send in sends:
@@ -70,7 +74,7 @@ def _steps(threads: Threads) -> Steps:
         receive, send = step.receive, step.send
         if step.join is not None:
             return True
-        return _depends(receive, send, threads.names) and not _primed(send, sends[send.thread])
+        return _depends(receive, send, threads.names) and not _primed(send, sends[send.thread], threads)
 
     return by_site(all_steps(threads), counts)
 
@@ -84,10 +88,16 @@ def _depends(receive: Event, send: Event, names: Names) -> bool:
     return bool(given & (receive.conditions | send.conditions | used))
 
 
-def _primed(send: Event, sends: list[Event]) -> bool:
-    """Whether a loop before has sent several elements to the same stream: so many are under way at once."""
+def _primed(send: Event, sends: list[Event], threads: Threads) -> bool:
+    """Whether a loop before has sent many elements to the same stream: so many are under way at once."""
     earlier = (e for e in sends if e.site is send.site and e.position < send.position)
-    return any(e.repeats_before(send) for e in earlier)
+    return any(_sends_many(e.loops_before(send), threads) for e in earlier)
+
+
+def _sends_many(loops: Sequence[int], threads: Threads) -> bool:
+    """Whether something in these loops may happen as often as pipelines are deep."""
+    trips = [threads.trips.get(loop, DEEP) for loop in loops if loop > 0]
+    return bool(trips) and prod(trips) >= DEEP
 
 
 def _takes_several(step: Step, events: list[Event]) -> bool:

@@ -61,8 +61,11 @@ class Event:
 
     def repeats_before(self, later: Event) -> bool:
         """Whether this happens again and again in a loop that `later` does not stand in; FOR is none."""
-        repeated = self.loops[: len(self.loops) - self.last]
-        return any(loop > 0 for loop in repeated[self.shared_loops(later) :])
+        return any(loop > 0 for loop in self.loops_before(later))
+
+    def loops_before(self, later: Event) -> tuple[int, ...]:
+        """The loops that repeat this and that `later` does not stand in."""
+        return self.loops[: len(self.loops) - self.last][self.shared_loops(later) :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pycparser import c_ast
 from macah.lint_evaluation import Evaluation
 from macah.lint_events import Context, Entry, Event, Thread, Walk
 from macah.lint_names import Names, arguments, callee, parameters
+from macah.lint_trips import literal_trips
 from macah.lint_values import (
     ANYWHERE,
     NOTHING,
@@ -64,7 +65,8 @@ class Threads(Evaluation):
 
     `escaped` are the sites whose streams unseen code may use. A program that is too large has no events.
     `joins` wait for the end of threads, the `values` of each are where these were started, and `starts` says
-    by what each was. `waits`: threads also wait for one another in ways that are not looked into.
+    by what each was. `waits`: threads also wait for one another in ways that are not looked into. `trips` are
+    those of loops, by their numbers, where literals say them.
     """
 
     def __init__(self, program: Program, names: Names) -> None:
@@ -74,6 +76,7 @@ class Threads(Evaluation):
         self.joins: list[Event] = []
         self.starts: dict[Thread, Event] = {}
         self.waits = False
+        self.trips: dict[int, int] = {}
         self.sites: dict[int, Site] = {}
         self._started: dict[int, Site] = {}
         self._call_count = self._loops = self._positions = 0
@@ -102,7 +105,7 @@ class Threads(Evaluation):
     def _repeat(self) -> None:
         for _ in range(_MOST_ROUNDS):
             self.store.changed = False
-            self.events, self.joins, self.starts = [], [], {}
+            self.events, self.joins, self.starts, self.trips = [], [], {}, {}
             self._call_count = self._loops = self._positions = 0
             outside = Walk(Thread(""), Context(0))
             for node in self.program.unit.ext:
@@ -164,6 +167,8 @@ class Threads(Evaluation):
     def _loop(self, node: Any, at: Walk) -> Iterator[None]:
         self._loops += 1
         number = -self._loops if isinstance(node, UnrolledFor) else self._loops
+        if (trips := literal_trips(node)) is not None:
+            self.trips[number] = trips
         outer, at.loops, at.last = at.loops, (*at.loops, number), False
         yield
         at.loops = outer
