@@ -79,17 +79,20 @@ def following(dfg: DFG, own: Collection[int], nodes: frozenset[int]) -> frozense
     return frozenset(found)
 
 
-def course_of(dfg: DFG, own: Collection[int], nodes: Sequence[int], most: int) -> Course | None:
+def course_of(
+    dfg: DFG, own: Collection[int], nodes: Sequence[int], most: int, ends: bool = True
+) -> Course | None:
     """What some of the nodes that need nothing else do, with what they need; None if that is too long.
 
-    It has `most` iterations until it is repeated, or until the kernel ends if that is known, too.
+    It has `most` iterations until it is repeated, or, if it `ends`, until the kernel does where that is known:
+    then nothing tells what nodes do much later.
     """
     needed = closed(dfg, nodes)
     if (found := _run(dfg, needed, most)) is not None:
         return found
     stop = next(node for node in dfg.nodes if node.op == "stop")
     match stop.operands:
-        case (Use(last, 0),) if last in own:
+        case (Use(last, 0),) if ends and last in own:
             return _run(dfg, closed(dfg, [last]) | needed, most, last)
     return None
 

@@ -31,12 +31,13 @@ class Known:
         """The nodes of which others need to know something."""
         return [use.node for node, _, use in self.dfg.uses() if node not in self.own and self.tells(use)]
 
-    def follow(self, nodes: Sequence[int], most: int, window: int) -> bool:
+    def follow(self, nodes: Sequence[int], most: int, window: int, ends: bool = True) -> bool:
         """Take values from the course of some nodes; False if it is longer than `most`.
 
-        What comes after the last iteration is looked at for `window` more ones at least.
+        What comes after the last iteration is looked at for `window` more ones at least. `ends`: what nodes
+        do after the kernel's end need not be known.
         """
-        course = course_of(self.dfg, self.own, nodes, most)
+        course = course_of(self.dfg, self.own, nodes, most, ends)
         if course is not None:
             self.course, self.columns = course, {}
             self.places = course.numbers(1 + -(-window // (len(course.rows) - course.again)))

@@ -46,7 +46,9 @@ def tabulated(dfg: DFG, shorter: DFG, capacity: Capacity) -> DFG | None:
     own = independent(shorter)
     if max((needed for first, needed in _needed(shorter, floor) if first not in own), default=1) >= reached:
         return None
-    return _tabulated(dfg, capacity)
+    banks = capacity.fabric.memories
+    free, words = len(banks) - len(dfg.memories), min((bank.words for bank in banks), default=0)
+    return _tabulated(dfg, capacity.least_interval(dfg), free, words) if free > 0 else None
 
 
 def control_tables(dfg: DFG) -> list[Memory]:
@@ -56,11 +58,9 @@ def control_tables(dfg: DFG) -> list[Memory]:
 
 
 @lru_cache(maxsize=16)
-def _tabulated(dfg: DFG, capacity: Capacity) -> DFG | None:
-    assert capacity.fabric is not None
-    banks = capacity.fabric.memories
-    free, words = len(banks) - len(dfg.memories), min((bank.words for bank in banks), default=0)
-    course = _course(dfg, capacity.least_interval(dfg), words) if free else None
+def _tabulated(dfg: DFG, floor: int, free: int, words: int) -> DFG | None:
+    """The graph with control in `free` tables of so many words where it is slower than an interval."""
+    course = _course(dfg, floor, words)
     course = _shortest(course, words) if course else None
     if course is None:
         return None

@@ -24,7 +24,7 @@ def turns_of(dfg: DFG, conditions: Conditions, operands: Mapping[Value, Operand]
     known = Known(dfg)
     compared = [operands.get(value) for atom in conditions.atoms for value in (atom.x, atom.y)]
     nodes = sorted({operand.node for operand in compared if operand is not None and known.tells(operand)})
-    if not nodes or not known.follow(nodes, MOST_ITERATIONS, WINDOW):
+    if not nodes or not known.follow(nodes, MOST_ITERATIONS, WINDOW, ends=False):
         return None
     return Turns(known, conditions, operands)
 
