@@ -84,7 +84,7 @@ def course_of(
 ) -> Course | None:
     """What some of the nodes that need nothing else do, with what they need; None if that is too long.
 
-    It has `most` iterations until it is repeated, or, if it `ends`, until the kernel does where that is known:
+    It has `most` iterations until it is repeated, or, if it `ends`, until the kernel does, if that is known:
     then nothing tells what nodes do much later.
     """
     needed = closed(dfg, nodes)
