@@ -15,6 +15,7 @@ from dataclasses import replace
 from backend.dfg import Const, LiveIn, Place, Use
 from macah import ir
 from macah.congruence import congruent
+from macah.deciding import deciding
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value
 from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.names import host_names
@@ -28,7 +29,9 @@ from macah.walk import arrays_written, folded, statements, written
 class Symbolic:
     """One execution of the loop's body on symbols, after `leading`; `result` of todfg.py reads it off.
 
-    `known`: which variables never change, or always have what another one has.
+    `known`: which variables never change, or always have what another one has. `hold`: what is received and
+    decides whether the loop goes on is what it was where nothing is, if a program leaves open what it is
+    then (see `held.py`); `holds` says whether there is such a thing.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Symbolic:
         alive: Variable,
         logical: frozenset[Variable],
         known: Mapping[Variable, Const | LiveIn | Before],
+        hold: bool = False,
     ) -> None:
         self.kernel = kernel
         self.loop = loop
@@ -64,6 +68,9 @@ class Symbolic:
         self.assertions: list[str] = []
         self.live_outs: list[Variable] = []
         self.values: dict[Variable, Value] = {}
+        self.unset: set[Variable] = set()  # whose values the compiler may choose
+        self.hold = deciding(loop) if hold else frozenset()
+        self.holds = False
         self.befores: dict[Variable, Before] = {}  # one for each, as the same object is found faster
         self.where: Place | None = None
         self.initial: dict[Variable, Const | LiveIn] = {self.alive: ONE}
@@ -96,8 +103,10 @@ class Symbolic:
 
     def read(self, variable: Variable) -> Value:
         found = self.values.get(variable)
-        if found is not None:
-            return found
+        return self.before(variable) if found is None else found
+
+    def before(self, variable: Variable) -> Value:
+        """What a variable is at the start of an iteration."""
         while variable in self.known:
             known = self.known[variable]
             if not isinstance(known, Before):
@@ -109,6 +118,10 @@ class Symbolic:
         if before is None:
             before = self.befores[variable] = Before(variable)
         return before
+
+    def is_unset(self, variable: Variable) -> bool:
+        """True if nothing has given a variable a value that it still has."""
+        return variable in self.unset or not (variable in self.assigned or variable in self.captured)
 
     def value(self, expr: Expr) -> Value:
         return folded(expr, self._evaluate)
@@ -236,6 +249,9 @@ class Symbolic:
         match stmt:
             case ir.Assign(variable, value):
                 self.values[variable] = result = self.value(value)
+                self.unset.discard(variable)
+                if isinstance(value, Read) and self.is_unset(value.variable):
+                    self.unset.add(variable)
                 self.graph.name(result, variable.name)
             case ir.Store():
                 self.store(stmt)
@@ -263,7 +279,11 @@ class Symbolic:
         first = "try_recv" if stmt.worked is not None else "await" if stmt.passed is not None else "recv"
         for position, target in enumerate(stmt.targets):
             op = "recv" if position else first
-            got = self.on_stream(op, stmt.stream, self.read(target), guard, variable=target.name)
+            old = self.read(target)
+            if op == "recv" and target in self.hold and self.is_unset(target):
+                old, self.holds = self.before(target), True
+            got = self.on_stream(op, stmt.stream, old, guard, variable=target.name)
+            self.unset.discard(target)
             self.values[target] = got
             word = stmt.stream.words[position]
             self.words[got.node] = extended(8 * word.size, word.signed)

@@ -65,19 +65,30 @@ def _forwarded(kernel: ir.Kernel, capacity: Capacity) -> DFG:
 
 def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
     """The graph of exactly this kernel."""
+    if enabled(kernel, "held"):
+        held, holds = _graph_of(kernel, capacity, hold=True)
+        if not holds:
+            return held
+        plain, _ = _graph_of(kernel, capacity, hold=False)
+        return held if bound(held, capacity) < bound(plain, capacity) else plain
+    return _graph_of(kernel, capacity, hold=False)[0]
+
+
+def _graph_of(kernel: ir.Kernel, capacity: Capacity, hold: bool) -> tuple[DFG, bool]:
+    """The graph, and whether it is another one because of `hold`, as `Symbolic` says."""
     leading, loop = split_kernel(kernel)
     alive = Variable("alive")
     logical = predicates(kernel) | {alive}
     known: dict[Variable, Const | LiveIn | Before] = {}
     while True:
-        ran = Symbolic(kernel, leading, loop, alive, logical, known)
+        ran = Symbolic(kernel, leading, loop, alive, logical, known, hold)
         found = ran.run()
         if not found:
             made = Loop(ran.graph, ran.initial, ran.recurrences.final, alive, most=kernel.most)
             effects = shared(kernel, made, Effects(ran.operations, ran.accesses, ran.words))
             dfg = _shortened(ran, kernel, (made, effects), capacity)
             check_dfg(dfg)
-            return dfg
+            return dfg, ran.holds
         known |= found
 
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from kernels import outcome, outcome_of_graph
 
-from backend.dfg import DFG
+from backend.dfg import DFG, Use
 from macah import ir
 from macah.lower import lower
 from macah.passes.pipeline import optimize
@@ -124,3 +124,18 @@ def test_random_tests_of_what_is_received_and_of_what_goes_on(seed: int, tmp_pat
       out <! -i;
     }}"""
     graph(body, tmp_path, tuple(random.randbytes(400) for _ in range(3)))
+
+
+def test_a_loop_that_is_left_at_what_it_receives_into_a_variable_of_its_own(tmp_path: Path) -> None:
+    text = "kernel { int s = 0; for (;;) { unsigned char c; c <? in; if (c == L) break; s += c; out <! s; } }"
+    _, dfg = graph(text, tmp_path, (b"hello", b"lo", b"axyl"))
+    assert waits_for_two(dfg)
+    assert slow_cycles(dfg, 1)[0] == 2
+
+
+def test_what_a_variable_was_given_stays_in_it_where_nothing_is_received(tmp_path: Path) -> None:
+    loop = "unsigned char c = n; c <? in; if (c == L) break; out <! c;"
+    text = f"kernel {{ for (int k = 0; k < 9; k++) {{ {loop} }} }}"
+    _, dfg = graph(text, tmp_path, (b"hello", b"lo", b"axyzl"))
+    (receive,) = [node for node in dfg.nodes if node.op == "recv"]
+    assert not isinstance(receive.operands[0], Use)
