@@ -13,7 +13,6 @@ from macah.graph import WIDTH
 REST = 8
 """So many iterations behind the last one are what all later ones do."""
 
-
 NEVER = 1 << 60
 """So many rows there never are: in place of a constant's."""
 
@@ -43,9 +42,16 @@ class Course:
 
 def independent(dfg: DFG) -> set[int]:
     """The nodes that need constants and one another only, in whatever iteration."""
-    found = {node.id for node in dfg.nodes if OPS[node.op].pure}
-    while wrong := {number for number in found if not all(_within(dfg.nodes[number].operands, found))}:
-        found -= wrong
+    consumers: list[list[int]] = [[] for _ in dfg.nodes]
+    for consumer, _, use in dfg.uses():
+        consumers[use.node].append(consumer)
+    found = {node.id for node in dfg.nodes}
+    pending = [n.id for n in dfg.nodes if not (OPS[n.op].pure and all(_within(n.operands, found)))]
+    while pending:
+        number = pending.pop()
+        if number in found:
+            found.remove(number)
+            pending += consumers[number]
     return found
 
 
@@ -123,7 +129,7 @@ def _renumbered(operand: Operand, new: Mapping[int, int]) -> Operand:
     return replace(operand, node=new[operand.node]) if isinstance(operand, Use) else operand
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _rows(steps: Sequence[_Step], most: int, last: int | None) -> tuple[list[list[int]], int] | None:
     """The rows, and the one after the last; graphs that are made on trial have the same control."""
     reach = [0] * len(steps)

@@ -22,6 +22,9 @@ from macah.capacity import Capacity
 from macah.known import Known
 from macah.shorten import delays
 
+MOST_NODES = 2000
+"""Larger graphs are left as they are."""
+
 MOST_ITERATIONS = 4096
 MOST_ACCESSES = 24
 
@@ -31,6 +34,8 @@ FAR = 64
 
 def with_exact_orders(dfg: DFG, capacity: Capacity) -> DFG:
     """The graph with later accesses waiting only for those that touch the same, where such waiting binds."""
+    if len(dfg.nodes) > MOST_NODES:
+        return dfg
     for memory in _binding(dfg, capacity.least_interval(dfg)):
         if sum(node.memory == memory for node in dfg.nodes) <= MOST_ACCESSES:
             dfg = _exact(dfg, memory)

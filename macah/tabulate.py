@@ -40,8 +40,10 @@ def tabulated(dfg: DFG, shorter: DFG, capacity: Capacity) -> DFG | None:
 
     `shorter` is what shortening the recurrences of the graph came to.
     """
+    if capacity.fabric is None or len(dfg.nodes) > MOST_NODES:
+        return None
     floor, reached = capacity.least_interval(shorter), bound(shorter, capacity)
-    if capacity.fabric is None or reached <= floor or len(dfg.nodes) > MOST_NODES:
+    if reached <= floor:
         return None
     own = independent(shorter)
     if max((needed for first, needed in _needed(shorter, floor) if first not in own), default=1) >= reached:
