@@ -102,7 +102,7 @@ def _front(
             sys.stderr.write(f"; after {name}\n{show_kernel(kernel)}\n")
 
     with stages(f"lower {site.name}"):
-        plain = lower(program, site, adpc, alone=options.emit == "design")
+        plain = lower(program, site, adpc, alone=options.alone)
         if {site.name, "*"} & {*options.ordered}:
             plain = replace(plain, ordered=True)
         if {site.name, "*"} & {*options.bubbles}:

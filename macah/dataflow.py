@@ -31,7 +31,7 @@ def circuit(front: Front, fabric: Fabric, options: Options, stages: Stages) -> S
     check_bridge(front.site, front.dfg)
     with stages(f"emit {front.site.name}"):
         counted = counted_loops(front, fabric, options)
-        counts = options.emit == "design"  # for who has nothing else to tell iterations by
+        counts = options.alone  # for who has nothing else to tell iterations by
         design = emit_dataflow(front.dfg, fabric.latency, options.window, counted.shadow, counts)
     about = front.site, front.kernel, front.dfg, design
     return Simulated(*about, loops=counted.loops, uncounted=counted.reason)

@@ -56,6 +56,14 @@ class Options:
     link: tuple[str, ...] = ()
     messages: MessageOptions = field(default_factory=MessageOptions)
 
+    @property
+    def alone(self) -> bool:
+        """Whether what is made is for who gives a kernel's variables values of their own, not for its program.
+
+        All that is made so has the same words at the same addresses.
+        """
+        return self.emit == "design" or self.axi_stream
+
     def mapping(self) -> MapOptions:
         """What the mapper is told."""
         effort = EFFORTS[self.effort]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,21 @@ def test_a_kernel_with_axi(
     pytest.importorskip("cocotbext.axi")
     kernel, design = compiled
     simulate(kernel.axi_verilog(), f"{kernel.top}_axis", "axi_ports", design, tmp_path, monkeypatch)
+
+
+def test_the_emitted_wrapper_has_the_words_of_the_design_at_the_same_addresses(
+    compiled: tuple[Kernel, Path], tmp_path: Path
+) -> None:
+    kernel, _ = compiled
+    source = tmp_path / "p.macah"
+    source.write_text(TEXT)
+    command = [sys.executable, "-m", "macah", "--mode", kernel.mode, "--emit", "verilog", "--axi-stream", source]
+    emitted = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert addresses(emitted) == addresses(kernel.verilog)
+
+
+def addresses(verilog: str) -> list[str]:
+    return [line.strip() for line in verilog.splitlines() if "ctl_address == {" in line]
 
 
 def test_axi_goes_with_verilog_of_single_kernels() -> None:
