@@ -3,7 +3,8 @@
     unsigned a = 1;                             unsigned a = 1;
     kernel { while (…) a = (a + x) % 65521; }   kernel { a = 1; while (…) a = (a + x) % 65521; }
 
-Else nothing would be known of `a` in the first iteration, and so of none.
+Else nothing would be known of `a` in the first iteration, and so of none. What is declared without an
+initialiser, and nothing has given a value since, need not be copied in either: `int d[^5^]; kernel { … }`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from macah.ir import Const
 from macah.lower_dead import JUMPS, LOOPS, is_automatic
 from macah.lower_declarations import Declarations
 from macah.lower_scope import Object
-from macah.program import KernelSite
+from macah.program import KernelSite, walk
 from macah.syntax import KernelBlock
 
 _BORDERS = (*LOOPS, c_ast.Case, c_ast.Default, c_ast.FuncDef)
@@ -34,12 +35,20 @@ class Entry:
         self._untouched = _untouched(site.function).get(id(site.node), frozenset())
         self._types = types
 
+    def is_unset(self, owner: Object) -> bool:
+        """Whether nothing has given a variable a value, so that the kernel may find any in it."""
+        if owner.origin is None:
+            return False
+        declaration = owner.origin[0]
+        untouched = id(declaration) in self._untouched and declaration.init is None
+        return untouched and not _is_volatile(declaration.type)
+
     def value(self, owner: Object) -> Const | None:
         """The value of a variable, if it is always the same one."""
         if owner.origin is None:
             return None
         declaration, scope = owner.origin
-        if id(declaration) not in self._untouched:
+        if id(declaration) not in self._untouched or declaration.init is None:
             return None
         if not isinstance(owner.type, Integer) or "volatile" in declaration.quals:
             return None
@@ -57,6 +66,11 @@ def _untouched(function: Any) -> dict[int, frozenset[int]]:
     survey = _Survey()
     survey.visit(function)
     return {} if survey.jumps else survey.found
+
+
+def _is_volatile(kind: Any) -> bool:
+    """Whether the type of a declaration says that something else may write there."""
+    return any("volatile" in (getattr(node, "quals", None) or ()) for node in walk(kind))
 
 
 class _Survey:
@@ -81,7 +95,7 @@ class _Survey:
             case c_ast.Compound():
                 for item in node.block_items or ():
                     self.visit(item)
-                    if isinstance(item, c_ast.Decl) and is_automatic(item) and item.init is not None:
+                    if isinstance(item, c_ast.Decl) and is_automatic(item):
                         self._around[-1][item.name] = item
             case _ if isinstance(node, _BORDERS):
                 self._around.append({})

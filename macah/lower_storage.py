@@ -166,7 +166,8 @@ class Storage:
     ) -> tuple[tuple[ir.Capture, ...], tuple[ir.StreamCapture, ...], tuple[ir.Assign, ...]]:
         """What the kernel captures, in the order of first use; variables in `dead` are not copied out.
 
-        Those that `entry` knows are not copied in: the kernel is to begin with assignments to them.
+        Those that `entry` knows are not copied in: the kernel is to begin with assignments to them, unless
+        they are unset.
         """
         data, streams, known = [], [], []
         for c in self._captured:
@@ -177,15 +178,16 @@ class Storage:
                 # What a pointer leads to is not named as the pointer is.
                 is_named = c.owner.source == c.owner.name
                 out = c.what in self.written and not (is_named and c.owner.name in dead)
-                value = entry.value(c.owner) if entry and is_named and not c.is_pointer else None
+                at_entry = entry if is_named and not c.is_pointer else None
+                value = at_entry.value(c.owner) if at_entry else None
+                unset = at_entry is not None and at_entry.is_unset(c.owner)
                 if value is not None:
                     assert isinstance(c.what, ir.Variable), c
                     known.append(ir.Assign(c.what, value, c.owner.where))
                 name = getattr(c.type, "name", "")
                 extent = self._extent(c)
-                data.append(
-                    ir.Capture(c.what, c.source, name, value is None, out, base=c.base, extent=extent)
-                )
+                into = value is None and not unset
+                data.append(ir.Capture(c.what, c.source, name, into, out, base=c.base, extent=extent))
         return tuple(c for c in data if c.into or c.out), tuple(streams), tuple(known)
 
     def _extent(self, capture: _Capture) -> ir.Extent | None:

@@ -53,7 +53,7 @@ def test_members_are_captured_one_by_one() -> None:
         "o->a[1].w[0] = x.a[n].v; o->next->a[0].v = 1; x.s <! 1;",
         "struct out *o, int n",
         before,
-        "struct out x;",
+        "struct out x = *o;",
     )
     assert found == [
         "int n i",
@@ -297,6 +297,6 @@ def test_a_shift_in_parts_reads_its_operands_once() -> None:
 
 
 def test_a_pseudo_constant_is_the_value_chosen_for_it() -> None:
-    text = "const int N = ADPC(2, 8); void f(void) { int a[N]; kernel { a[0] = N; } }"
+    text = "const int N = ADPC(2, 8); void f(int a[N]) { kernel { a[0] = N; } }"
     assert "a[0] = 2" in show_kernel(lowered(text))
     assert "capture a[5]" in show_kernel(lowered(text, {"N": 5}))

@@ -93,3 +93,46 @@ def test_a_kernel_before_may_have_changed_it() -> None:
     text = f"int f(int x) {{ int a = 1, b = 2; kernel {{ {USES} }} kernel {{ {USES} }} return a; }}"
     assert entered(text, 0) == ([], [("a", 1), ("b", 2)])
     assert entered(text, 1)[1] == []
+
+
+UNSET = "FOR (int i = 0; i < 3; i++) b[i + 1] = b[i] + a; a = x; x = b[3];"
+
+
+@pytest.mark.parametrize(
+    ("function", "out"),
+    [
+        ("int f(int x) {{ int a, b[4]; {k} return x; }}", {"x"}),
+        ("int f(int x) {{ int a, b[4]; {k} return x + b[1]; }}", {"x", "b"}),
+        ("int f(int x) {{ int a, b[4]; if (x) {{ {k} }} return x + a; }}", {"x", "a"}),
+        ("int f(int x) {{ while (x) {{ int a, b[4]; {k} }} return x; }}", {"x", "a", "b"}),
+        ("int *p; int f(int x) {{ int a, b[4]; {k} p = b; return *p; }}", {"x", "b"}),
+    ],
+)
+def test_what_nothing_has_written_is_not_copied_in(function: str, out: set[str]) -> None:
+    program = parse_program(function.format(k=f"kernel {{ {UNSET} }}"), Path("t.macah"))
+    captured = lower(program, program.kernels[0]).captured
+    assert {c.what.name for c in captured if c.into} == {"x"}
+    assert {c.what.name for c in captured if c.out} == out
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "int a, b[4]; int f(int x) {{ {k} return x; }}",
+        "int f(int x, int a, int b[4]) {{ {k} return x; }}",
+        "int f(int x) {{ static int a, b[4]; {k} return x; }}",
+        "int f(int x) {{ volatile int a, b[4]; {k} return x; }}",
+        "int f(int x) {{ int a, b[4]; a = b[2] = x; {k} return x; }}",
+        "int f(int x) {{ int a, b[4]; while (x) {{ {k} }} return x; }}",
+        "int f(int x) {{ int a, b[4]; for (;;) {{ {k} if (x) break; a = b[0] = x; }} return x; }}",
+        "int f(int x) {{ int a, b[4]; again: {k} b[1] = x; if (a < x) goto again; return a; }}",
+        "void g(int *, int *); int f(int x) {{ int a, b[4]; g(&a, b); {k} return x; }}",
+        'int f(int x) {{ int a, b[4]; __asm__("" : : : "memory"); {k} return x; }}',
+        "int f(int x) {{ switch (x) {{ int a, b[4]; case 1: {k} }} return x; }}",
+        "int f(int x) {{ int a, b[4]; kernel {{ a = b[2] = x; }} {k} return x; }}",
+    ],
+)
+def test_what_something_may_have_written_is_copied_in(function: str) -> None:
+    program = parse_program(function.format(k=f"kernel {{ {UNSET} }}"), Path("t.macah"))
+    captured = lower(program, program.kernels[-1]).captured
+    assert {"a", "b"} <= {c.what.name for c in captured if c.into}
