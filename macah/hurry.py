@@ -19,11 +19,14 @@ from macah.diagnostic import Place
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_loops import LoopTrips
-from macah.tests_first import FEW_TRIPS, pays
+from macah.tests_first import pays
 from macah.trials import Choice, Trials
 
 DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
+
+SHORT = 6
+"""So many iterations are expected of a row of unknown length: empty ones cost more the shorter rows are."""
 
 ROWS = (2, 3, 4)
 """So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
@@ -100,8 +103,11 @@ def _delayed(best: Choice, trials: Trials) -> Choice:
                 break
             last = delay == DELAYS[-1]
             tried = longest if last else trials.choice(replace(base, delay=delay))
+            if tried.interval * (trips + delay) >= cost or len(tried.dfg.nodes) > trials.most:
+                continue
+            tried = trials.tightened(tried, best.interval)
             now = tried.interval * (trips + delay)
-            if now < cost and len(tried.dfg.nodes) <= trials.most:
+            if now < cost:
                 found, cost = tried, now
     return found
 
@@ -116,7 +122,7 @@ def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool)
         within = list(_rows(loop.loops, factors, True))
         yield from within
         if inside and not within:
-            yield FEW_TRIPS if loop.trips is None else -(-loop.trips // factor)
+            yield SHORT if loop.trips is None else -(-loop.trips // factor)
 
 
 def _row_cost(choice: Choice, trials: Trials) -> int:

@@ -19,6 +19,7 @@ from backend.dfg import Const, Use
 from macah.atoms import Conditions
 from macah.bdd import FALSE, TRUE
 from macah.graph import Draft, Value
+from macah.ir import Variable
 from macah.observed import Observed
 from macah.ranges import Range
 from macah.ranges_of import COMPARE
@@ -41,7 +42,7 @@ class _Rules(Rules):
     def __init__(self, widths: Widths, conditions: Conditions) -> None:
         self.conditions, self.bdd = conditions, conditions.bdd
         self.observed = Observed(widths, conditions)
-        self.drafts = widths.drafts
+        self.drafts, self.loop = widths.drafts, widths.loop
         self.made: dict[int, list[int]] = {}  # the logical drafts that have a function
         self.operands: dict[int, list[Value]] = {}  # what a draft's operands have become, in the old graph
         # Where what stands for a draft is what the draft is: everywhere, or where that matters.
@@ -108,6 +109,12 @@ class _Rules(Rules):
         if self.bdd.implies(cared, function):
             return True
         return False if self.bdd.both(cared, function) == FALSE else None
+
+    def last(self, new: Rebuilt, variable: Variable, value: Value) -> Value:
+        """What comes round, which matters where the loop goes on."""
+        if variable == self.loop.alive:
+            return new.value(value)
+        return new.value(self._looked_through(value, self.observed.goes_on))
 
     # --- Results
 

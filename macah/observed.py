@@ -23,12 +23,10 @@ class Observed:
         self.conditions = conditions
         self.drafts, self.loop = widths.drafts, widths.loop
         self.of: dict[int, int] = dict.fromkeys(widths.live, FALSE)
-        goes_on = TRUE
         alive = self.loop.alive
-        if alive in self.loop.final:
-            goes_on = conditions.of(self.loop.final[alive])
+        self.goes_on = conditions.of(self.loop.final[alive]) if alive in self.loop.final else TRUE
         for variable in widths.variables:
-            self._observe(self.loop.final[variable], TRUE if variable == alive else goes_on)
+            self._observe(self.loop.final[variable], TRUE if variable == alive else self.goes_on)
         for value in self.loop.kept:
             self._observe(value, TRUE)
         for number in reversed(widths.live):

@@ -58,7 +58,7 @@ class Options:
 
     @property
     def alone(self) -> bool:
-        """Whether what is made is for who gives a kernel's variables values of their own, not for its program.
+        """Whether a kernel is made for who gives its variables values of their own, not for its program.
 
         All that is made so has the same words at the same addresses.
         """

@@ -61,8 +61,8 @@ class Rebuilt:
         found = self.values.get(value.node)
         return Use(self.numbers[value.node], output=value.output) if found is None else found
 
-    def loop(self, variables: list[Variable]) -> Loop:
-        final = {variable: self.value(self.old.final[variable]) for variable in variables}
+    def loop(self, variables: list[Variable], rules: Rules) -> Loop:
+        final = {variable: rules.last(self, variable, self.old.final[variable]) for variable in variables}
         return Loop(self.graph, self.old.initial, final, self.old.alive, most=self.old.most)
 
 
@@ -71,6 +71,10 @@ class Rules:
 
     def operand(self, new: Rebuilt, number: int, position: int, value: Value) -> Value:
         """What stands in the new graph for an operand of a draft."""
+        return new.value(value)
+
+    def last(self, new: Rebuilt, variable: Variable, value: Value) -> Value:
+        """What stands for a variable's value at the end of an iteration, for the next one."""
         return new.value(value)
 
     def apply(self, new: Rebuilt, number: int, draft: Draft, operands: tuple[Value, ...]) -> Value:
@@ -98,4 +102,4 @@ def rebuilt(
             new.values[number] = value
         else:
             new.numbers[number] = new.graph.add(draft.with_operands(operands))
-    return new, new.loop(variables)
+    return new, new.loop(variables, rules)

@@ -71,17 +71,23 @@ class _Sharing:
         return [self.graph.add(draft) for element in elements for draft in element.drafts]
 
     def enter(self, elements: list[_Element], drafts: tuple[Draft, ...]) -> None:
-        """Put an element behind others, or together with one that is followed by none it could meet."""
+        """Put an element together with the first that is followed by none it could meet, or behind all.
+
+        With the first, so that what follows this element finds as many to go together with as there are.
+        """
         guard = drafts[0].operands[-1]
         drafts = tuple([replace(draft) for draft in drafts])
         new = _Element(drafts, guard, self.conditions.of(guard), drafts[0].op == "send")
+        first = None
         for place in reversed(range(len(elements))):
             if not self.exclude(elements[place].function, new.function):
                 break
             if elements[place].shares and new.shares:
-                elements[place] = self.together(elements[place], new)
-                return
-        elements.append(new)
+                first = place
+        if first is None:
+            elements.append(new)
+        else:
+            elements[first] = self.together(elements[first], new)
 
     def exclude(self, a: int, b: int) -> bool:
         """True if two conditions never hold both."""

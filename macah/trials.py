@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 from arch.fabric import Fabric
 from backend.bound import Bounds, minimum_interval
+from backend.core import tightened
 from backend.dfg import DFG, Place
+from backend.flat import Problem
 from macah import ir
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
@@ -80,6 +82,11 @@ class Trials:
     def full(self, choice: Choice) -> int:
         """The interval of a choice for which a fuller array will do."""
         return max(choice.bounds.mii, self.crowd(choice.dfg, FULL))
+
+    def tightened(self, choice: Choice, reached: int) -> Choice:
+        """The choice with an interval that is not refuted, or that of another one."""
+        bounds = tightened(choice.bounds, Problem(choice.dfg, self.fabric), reached)
+        return replace(choice, bounds=bounds, interval=max(choice.interval, bounds.mii))
 
     def busiest(self, dfg: DFG) -> int:
         """The interval that the ports of memories need, if arrays have no copies."""

@@ -10,7 +10,7 @@ from macah.ir import Assign, Body, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_before, live_in_loop
 from macah.passes.merge import guarded
 from macah.passes.predicate import Predicates, either, negate, select
-from macah.walk import Renaming, both, is_constant, loads_in, statements, targets, variables_in, written
+from macah.walk import Renaming, both, is_constant, loads_in, read, statements, targets, variables_in, written
 
 _NONE: Live = frozenset()
 
@@ -178,7 +178,7 @@ class Builder:
             goes_on = run
         else:
             setup, run, goes_on = self.enter(nest, again, Read(more))
-        if again in variables_in(goes_on):
+        if again in read(setup):
             state += (Assign(again, ir.FALSE, where),)
         body = (*nest.inner.body, Assign(more, condition, where))
         code += (*setup, *self.guarded(body, run, ()), Assign(again, goes_on, where))

@@ -11,7 +11,9 @@ from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from macah import ir
 from macah.iterations import count_iterations
+from macah.lower import lower
 from macah.passes.pipeline import optimize
+from macah.program import read_program
 from macah.run import run_kernel
 from macah.spread import spread
 from macah.todfg import build_dfg
@@ -32,6 +34,24 @@ DEEP = """for (int k = 0; k < n; k++) {
             int m = b[k] % (k + 3);
             for (int i = 0; i < m; i++) for (int j = a[i & 7]; j < 9; j++) x += (a[j] ^ k) * b[i];
             y[k & 63] = x; }"""
+KMP = """static const unsigned char pat[8] = "abcabcab", fail[9] = {0, 0, 0, 0, 1, 2, 3, 4, 5};
+void search(unsigned char stream in, unsigned stream out) {
+  kernel {
+    int q = 0, c = -1;
+    unsigned at = 0;
+    for (;;) {
+      c = -1;
+      c <? in;
+      if (c < 0) break;
+      while (q > 0 && pat[q] != (unsigned char)c) q = fail[q];
+      if (pat[q] == (unsigned char)c) q++;
+      if (q == 8) { out <! at; q = fail[q]; }
+      at++;
+    }
+    pstream_close(out);
+  }
+}
+"""
 BODIES = {"sieve": SIEVE, "search": SEARCH, "divided": DIVIDED, "chains": CHAINS, "deep": DEEP}
 GIVEN = {"a": [0, 0, 1, 3, 7, 7, 7, 12, 13, 15], "b": [5, 0, 2, *range(60, 0, -1)]}
 
@@ -59,6 +79,16 @@ def test_delays_are_chosen_where_they_save_cycles(tmp_path: Path) -> None:
 def test_rows_known_to_be_short_are_not_delayed(tmp_path: Path) -> None:
     short = "for (int i = 0; i < 60; i++) { int k = b[i] / 3; for (int j = 0; j < 2; j++) y[k & 63] += x; }"
     choice = spread(lowered(short, tmp_path), FABRIC)
+    assert choice is not None
+    assert not choice.kernel.delay
+
+
+def test_rows_are_not_delayed_for_an_interval_that_has_no_places(tmp_path: Path) -> None:
+    """Between whose operations there is not enough time for words to come from one to the other."""
+    source = tmp_path / "search.macah"
+    source.write_text(KMP)
+    program = read_program(source)
+    choice = spread(lower(program, program.kernels[0]), FABRIC)
     assert choice is not None
     assert not choice.kernel.delay
 

@@ -56,6 +56,23 @@ def test_a_loop_that_ends_at_what_it_receives(tmp_path: Path) -> None:
     assert slow_cycles(dfg, 1)[0] == 2
 
 
+def test_what_comes_round_is_not_chosen_by_the_test_that_ends_the_loop(tmp_path: Path) -> None:
+    text = """kernel {
+        int n = 0;
+        for (;;) {
+          int c = 0;
+          c <? in;
+          if (c == 0) break;
+          n ^= n << 5;
+          n ^= c;
+        }
+        out <! n;
+      }"""
+    _, dfg = graph(text, tmp_path)
+    assert slow_cycles(dfg, 1)[0] == 2
+    assert sum(node.op == "xor" for node in dfg.nodes) == 2  # none but those of the source
+
+
 def test_lines_of_characters(tmp_path: Path) -> None:
     text = """kernel {
       unsigned char c = 1;

@@ -50,6 +50,12 @@ def test_the_two_branches_of_an_if():
     assert sends(kernel(If(op("slt", X, 99), (send(ONE, X),), (send(ONE, 7),)))) == (1, 0)
 
 
+def test_branches_that_send_several_words_each():
+    longer = send(ONE, X), send(ONE, 7), send(ONE, 8)
+    assert sends(kernel(If(op("slt", X, 99), longer, (send(ONE, 1), send(ONE, X))))) == (3, 0)
+    assert sends(kernel(If(op("slt", X, 99), longer[:1], longer[1:]))) == (2, 0)
+
+
 def test_conditions_that_exclude_each_other():
     cases = [If(op("eq", X, k), (send(TWO, k),), ()) for k in (3, 4, 5)]
     assert sends(kernel(*cases)) == (0, 2)

@@ -90,7 +90,17 @@ def test_the_emitted_wrapper_has_the_words_of_the_design_at_the_same_addresses(
     kernel, _ = compiled
     source = tmp_path / "p.macah"
     source.write_text(TEXT)
-    command = [sys.executable, "-m", "macah", "--mode", kernel.mode, "--emit", "verilog", "--axi-stream", source]
+    command = [
+        sys.executable,
+        "-m",
+        "macah",
+        "--mode",
+        kernel.mode,
+        "--emit",
+        "verilog",
+        "--axi-stream",
+        source,
+    ]
     emitted = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert addresses(emitted) == addresses(kernel.verilog)
 
