@@ -31,10 +31,14 @@ class Atom:
     y: Value
     is_signed: bool = True
 
+    def number(self, word: int) -> int:
+        """A word as such a number."""
+        return _signed(word) if self.is_signed else word
+
     def holds(self, number: int) -> bool:
         """Whether it does for a word x, where y is a constant, both as such numbers."""
         assert isinstance(self.y, Const)
-        limit = _signed(self.y.value) if self.is_signed else self.y.value
+        limit = self.number(self.y.value)
         return number == limit if self.op == "eq" else number < limit
 
 
@@ -65,6 +69,7 @@ class Conditions:
         self.functions: dict[Value, int] = {}
         self.logical: set[int] = set()
         self._relations: dict[frozenset[int], int] = {}
+        self._kept: dict[frozenset[int], int] = {}
         self._pairs: dict[tuple[int, int], int] = {}
         for number in words.live:
             self.enter(number)
@@ -85,7 +90,32 @@ class Conditions:
 
     def relations(self, functions: Iterable[int]) -> int:
         """What holds between the atoms of some functions."""
-        return self._related(frozenset[int]().union(*(self.bdd.support(f) for f in functions)))
+        atoms = frozenset[int]().union(*(self.bdd.support(f) for f in functions))
+        found = self._kept.get(atoms)
+        if found is None:
+            found = self._related(atoms)
+            for atom in sorted(atoms):
+                found = self.bdd.both(found, self._unless_received(atom, atoms))
+            self._kept[atoms] = found
+        return found
+
+    def _unless_received(self, level: int, atoms: frozenset[int]) -> int:
+        """That what is received is what it was where nothing is: `x = 0; [g] x <? s;` and !g imply x == 0."""
+        match self.atoms[level]:
+            case Atom(_, Use(number, output=0), Const()) as atom:
+                match self.words.drafts[number]:
+                    case Draft("recv" | "try_recv", (Const(old), guard)):
+                        received = self.bdd.possible(self.of(guard), atoms)
+                        return self.bdd.either(received, self._valued(level, atom.holds(atom.number(old))))
+                    case _:
+                        pass
+            case _:
+                pass
+        return TRUE
+
+    def _valued(self, level: int, holds: bool) -> int:
+        found = self.bdd.variable(level)
+        return found if holds else self.bdd.opposite(found)
 
     def _related(self, atoms: frozenset[int]) -> int:
         """What holds between atoms: between all but the last one, which mostly is known, and with that."""
@@ -201,10 +231,7 @@ class Conditions:
         near = {least, most, *(limit + step for limit in limits for step in (-1, 0, 1))}
         together = FALSE
         for truths in sorted({(a.holds(n), b.holds(n)) for n in near if least <= n <= most}):
-            parts = [
-                self.bdd.variable(level) if holds else self.bdd.opposite(self.bdd.variable(level))
-                for level, holds in zip((first, second), truths, strict=True)
-            ]
+            parts = [self._valued(*each) for each in zip((first, second), truths, strict=True)]
             together = self.bdd.either(together, self.bdd.both(*parts))
         return together
 

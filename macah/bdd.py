@@ -101,6 +101,14 @@ class Bdd:
             self._restricted[key] = found
         return self._restricted[key]
 
+    def possible(self, f: int, kept: frozenset[int]) -> int:
+        """Whether `f` holds for some values of all variables but those that are kept."""
+        if self.support(f) <= kept:
+            return f
+        low, high = self.possible(self.lows[f], kept), self.possible(self.highs[f], kept)
+        level = self.levels[f]
+        return self.choose(self.variable(level), high, low) if level in kept else self.either(low, high)
+
     def support(self, f: int) -> frozenset[int]:
         """The variables that a function depends on."""
         if f not in self._supports:

@@ -47,6 +47,11 @@ def test_functions_are_what_their_tables_say(seed):
             k for k in range(SIZE) if any(a[n] != a[n ^ 1 << (SIZE - 1 - k)] for n in range(len(ROWS)))
         }
         assert bdd.support(f) == depends
+        kept = frozenset(rng.sample(range(SIZE), 2))
+        assert table(bdd, bdd.possible(f, kept)) == tuple(
+            max(x for x, other in zip(a, ROWS, strict=True) if all(row[k] == other[k] for k in kept))
+            for row in ROWS
+        )
         restricted = table(bdd, bdd.restrict(f, g))
         assert all(x == y for x, y, care in zip(restricted, a, b, strict=True) if care)
 
