@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from arch.ops import RECEIVES
 from backend.dfg import Const, Use
 from backend.record import made_quickly
 from macah.bdd import FALSE, TRUE, Bdd
@@ -104,7 +105,7 @@ class Conditions:
         match self.atoms[level]:
             case Atom(_, Use(number, output=0), Const()) as atom:
                 match self.words.drafts[number]:
-                    case Draft("recv" | "try_recv", (Const(old), guard)):
+                    case Draft(op, (Const(old), guard)) if op in RECEIVES:
                         received = self.bdd.possible(self.of(guard), atoms)
                         return self.bdd.either(received, self._valued(level, atom.holds(atom.number(old))))
                     case _:

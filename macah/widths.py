@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping
 
-from arch.ops import OPS
+from arch.ops import OPS, RECEIVES
 from backend.dfg import Const, LiveIn, Use
 from macah.graph import Before, Draft, Value
 from macah.ir import Variable
@@ -201,7 +201,7 @@ class Widths:
         if draft.op not in EFFECTS:
             found = range_of(draft.op, tuple([self.range(operand) for operand in draft.operands]))
             return found & self._wrapped(*draft.operands) if draft.op == "umin" else found
-        if draft.op in ("recv", "try_recv"):
+        if draft.op in RECEIVES:
             return word | self.range(draft.operands[0])
         return TRUTH if draft.op in ("ended", "try_send") else word
 

@@ -31,7 +31,8 @@ from macah.show import show_kernel
 from macah.todfg import build_dfg
 from macah.walk import flat_map
 
-LOCK_STEP = Path(__file__).parent.parent / "cases/bubbles/lock_step.macah"
+CASES = Path(__file__).parent.parent / "cases/bubbles"
+LOCK_STEP, NO_ELEMENT = CASES / "lock_step.macah", CASES / "no_such_element.macah"
 
 EXAMPLE = """void f(int stream out, int stream in) {
   int a = 1, x = 0;
@@ -186,6 +187,15 @@ def test_programs_in_lock_step_run_mapped(depth: int) -> None:
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert len({*outputs}) == 1 and outputs[0].count("\n") == 4
+
+
+def test_what_stays_where_nothing_is_received_may_be_no_element() -> None:
+    command = [sys.executable, "-m", "macah", "run", "-w", "--bubbles", str(NO_ELEMENT), "--mode"]
+    outputs = [
+        subprocess.run([*command, mode], capture_output=True, text=True, timeout=100, check=True).stdout
+        for mode in ("c", "dataflow")
+    ]
+    assert outputs == ["00010002\n00030004\n00050006\n00000007\n"] * 2
 
 
 def test_a_receive_that_never_happens_passes() -> None:
