@@ -18,8 +18,8 @@ class Capacity:
 
     `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
     many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `wanted`: the
-    graph is of use only with an interval below, if anything is known of that. `sends_and_closes`: ports can
-    do both at once. `fabric`: whose latencies are known.
+    graph is of use only with an interval below, if anything is known of that. `least`: intervals below are of
+    no use. `sends_and_closes`: ports can do both at once. `fabric`: whose latencies are known.
     """
 
     units: int = 64
@@ -27,6 +27,7 @@ class Capacity:
     multiplies: bool = True
     memories: int = 0
     wanted: int | None = None
+    least: int = 1
     sends_and_closes: bool = True
     fabric: Fabric | None = field(default=None, compare=False)
 
@@ -36,10 +37,10 @@ class Capacity:
         return {op: cycles(op) for op in {node.op for node in dfg.nodes}}
 
     def least_interval(self, dfg: DFG) -> int:
-        """What units, streams and memories allow."""
+        """What units, streams and memories allow, and what is of use."""
         streams = Counter(node.stream for node in dfg.nodes if node.stream is not None)
         words = max(streams.values(), default=1)
-        return max(words, -(-len(dfg.nodes) // self.units), self._memory_interval(dfg))
+        return max(self.least, words, -(-len(dfg.nodes) // self.units), self._memory_interval(dfg))
 
     def _memory_interval(self, dfg: DFG) -> int:
         """What the ports of memories allow: each copy of an array gets all stores and some of the loads."""

@@ -22,12 +22,13 @@ from backend.watch import Loop
 from .deep import deep_recursion
 from .diagnostic import MacahError, Note
 from .fabrics import fabric_of
+from .forms import Front, smaller, smaller_first, ungrown
 from .ir import Kernel
 from .lint import flow_of
 from .lint_kernels import MORE_MEMORY
 from .loop_counts import Counted, count_loops
 from .lower import lower
-from .optional import GROWING, RESHAPING
+from .optional import GROWING
 from .options import Options
 from .passes.pipeline import optimize
 from .program import KernelSite, Program
@@ -61,17 +62,6 @@ class Compiled(Simulated):
 
     lowered: Kernel
     mapping: Mapping
-
-
-@dataclass(frozen=True)
-class Front:
-    """A kernel as far as the mapper: lowered, with what was chosen for it, in its final form; its graph."""
-
-    site: KernelSite
-    plain: Kernel
-    lowered: Kernel
-    kernel: Kernel
-    dfg: DFG
 
 
 _CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
@@ -182,7 +172,7 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
     heavy = kept(front.dfg) > HEAVY * fabric.registers
     if heavy and (found := _in_stages(front, fabric, wanted, stages)):
         return found
-    if spare_with_words(fabric) and (found := _smaller_first(front, fabric, wanted, stages)):
+    if spare_with_words(fabric) and (found := smaller_first(front, fabric, wanted, stages)):
         return found
     try:
         mapping = map_kernel(front.dfg, fabric, wanted, stages.say)
@@ -194,10 +184,10 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
             return found
         without = front.plain.without | GROWING
         lowered = replace(front.plain, without=without, rolled=front.lowered.rolled)
-        smaller = _smaller(front, lowered, fabric) if problem.shortage in _CROWDED else None
-        if smaller is not None and smaller.dfg.bare() != front.dfg.bare():
+        small = smaller(front, lowered, fabric) if problem.shortage in _CROWDED else None
+        if small is not None and small.dfg.bare() != front.dfg.bare():
             with suppress(DoesNotFit):
-                return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
+                return small, map_kernel(small.dfg, fabric, wanted, stages.say)
         raise _does_not_fit(problem, front.site, front.dfg, fabric) from None
     crowded = (
         len(front.dfg.nodes) <= MOST_NODES and mapping.interval > minimum_interval(front.dfg, fabric).mii
@@ -207,8 +197,8 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
         with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
             if found := _in_stages(front, fabric, wanted, stages):
                 return found
-            if (smaller := _ungrown(front, fabric)) is not None:
-                return smaller, map_kernel(smaller.dfg, fabric, wanted, stages.say)
+            if (small := ungrown(front, fabric)) is not None:
+                return small, map_kernel(small.dfg, fabric, wanted, stages.say)
     return front, mapping
 
 
@@ -236,39 +226,6 @@ def _in_stages(
             with suppress(DoesNotFit):
                 return replace(front, dfg=dfg), map_kernel(dfg, fabric, wanted, stages.say)
     return None
-
-
-def _smaller_first(
-    front: Front, fabric: Fabric, wanted: MapOptions, stages: Stages
-) -> tuple[Front, Mapping] | None:
-    """A mapping without what makes kernels grow, or one with it if that has a smaller interval."""
-    if wanted.interval or wanted.time_limit or len(front.dfg.nodes) > MOST_NODES:
-        return None
-    if (smaller := _ungrown(front, fabric)) is None:
-        return None
-    with suppress(DoesNotFit):
-        mapping = map_kernel(smaller.dfg, fabric, wanted, stages.say)
-        with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
-            if mapping.interval > 1:
-                wanted = replace(wanted, max_interval=mapping.interval - 1)
-                return front, map_kernel(front.dfg, fabric, wanted, stages.say)
-        return smaller, mapping
-    return None
-
-
-def _ungrown(front: Front, fabric: Fabric) -> Front | None:
-    """A kernel without what makes it grow, unless that leaves as many operations."""
-    lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
-    smaller = _smaller(front, lowered, fabric)
-    return smaller if smaller is not None and len(smaller.dfg.nodes) < len(front.dfg.nodes) else None
-
-
-def _smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:
-    """A kernel after the front end if it is lowered like this; None if it is already."""
-    if lowered == front.lowered:
-        return None
-    kernel = optimize(lowered)
-    return replace(front, lowered=lowered, kernel=kernel, dfg=build_dfg(kernel, fabric))
 
 
 def counted_loops(front: Front, fabric: Fabric, options: Options) -> Counted:

@@ -8,8 +8,9 @@ from arch.fabric import Fabric
 from backend.verilog_dataflow import emit_dataflow
 
 from .bridge import check_bridge
-from .compile import Adpc, Front, Simulated, counted_loops, fronts
+from .compile import Adpc, Simulated, counted_loops, fronts
 from .fabrics import fabric_of
+from .forms import Front
 from .options import Options
 from .program import Program
 from .stages import Stages

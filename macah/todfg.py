@@ -37,12 +37,14 @@ from macah.shorten import bound
 from macah.symbolic import Symbolic
 
 
-def build_dfg(kernel: ir.Kernel, fabric: Fabric | None = None, wanted: int | None = None) -> DFG:
+def build_dfg(
+    kernel: ir.Kernel, fabric: Fabric | None = None, wanted: int | None = None, least: int = 1
+) -> DFG:
     """The dataflow graph of a kernel in its final form, made for an architecture if that is known.
 
-    `wanted`: as in `Capacity`.
+    `wanted` and `least`: as in `Capacity`.
     """
-    capacity = replace(capacity_of(fabric), wanted=wanted)
+    capacity = replace(capacity_of(fabric), wanted=wanted, least=least)
     if not enabled(kernel, "copies"):
         capacity = replace(capacity, memories=0)
     if fabric is None:

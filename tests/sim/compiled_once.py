@@ -9,9 +9,10 @@ from pathlib import Path
 from macah.build import build
 from macah.choose import choose
 from macah.cli_parse import parse
-from macah.compile import Compiled, Front, Simulated, fronts, loaded, map_fronts
+from macah.compile import Compiled, Simulated, fronts, loaded, map_fronts
 from macah.dataflow import circuits
 from macah.fabrics import fabric_of
+from macah.forms import Front
 from macah.host import Host
 from macah.messages import Messages
 from macah.options import Options

@@ -1,0 +1,105 @@
+"""Forms of a kernel: the fastest is not always the one that maps best.
+
+What shortens recurrences takes operations. Where words leave tiles through one register alone, these are in
+the way of all others: a kernel of 11 operations has an interval of 4, of 15 one of 3, and of 31, which could
+have one of 2 by its recurrences, none of 3 on the same array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from arch.fabric import Fabric
+from backend.bound import minimum_interval
+from backend.dfg import DFG
+from backend.mapper import map_kernel
+from backend.mapping import DoesNotFit, MapOptions, Mapping
+
+from .ir import Kernel
+from .optional import GROWING, RESHAPING
+from .passes.pipeline import optimize
+from .program import KernelSite
+from .spread import MOST_NODES
+from .stages import Stages
+from .todfg import build_dfg
+
+LIGHTER = 0.85
+"""A form for a longer interval is one of its own if it has no more than this part of the operations."""
+
+
+@dataclass(frozen=True)
+class Front:
+    """A kernel as far as the mapper: lowered, with what was chosen for it, in its final form; its graph."""
+
+    site: KernelSite
+    plain: Kernel
+    lowered: Kernel
+    kernel: Kernel
+    dfg: DFG
+
+
+def smaller_first(
+    front: Front, fabric: Fabric, wanted: MapOptions, stages: Stages
+) -> tuple[Front, Mapping] | None:
+    """A mapping without what makes kernels grow, or one with as much of it as gives a smaller interval.
+
+    Where words leave tiles through one register alone, operations that only a still smaller interval would
+    need are in the way: so forms are made for the interval below the last one, until none of them has it.
+    """
+    if wanted.interval or wanted.time_limit or len(front.dfg.nodes) > MOST_NODES:
+        return None
+    if (form := ungrown(front, fabric)) is None:
+        return None
+    if (found := _first_mapped([form], fabric, wanted, stages)) is None:
+        return None
+    with suppress(KeyboardInterrupt):  # then the last mapping is the result
+        while found[0] is not front and (below := found[1].interval - 1):
+            wanted = replace(wanted, max_interval=below)
+            if (better := _first_mapped(_forms(front, fabric, below), fabric, wanted, stages)) is None:
+                break
+            found = better
+    return found
+
+
+def _first_mapped(
+    forms: Iterable[Front], fabric: Fabric, wanted: MapOptions, stages: Stages
+) -> tuple[Front, Mapping] | None:
+    """The first of some forms of a kernel that has a mapping."""
+    for form in forms:
+        with suppress(DoesNotFit):
+            return form, map_kernel(form.dfg, fabric, wanted, stages.say)
+    return None
+
+
+def _forms(front: Front, fabric: Fabric, interval: int) -> Iterator[Front]:
+    """A kernel made for an interval, if that makes it lighter by far, and as fast as it can be.
+
+    What is made for the next longer one is lighter still, and sometimes fast enough: it comes first.
+    """
+    heaviest = LIGHTER * len(front.dfg.nodes)
+    for least in (interval + 1, interval):
+        if least <= minimum_interval(front.dfg, fabric).mii:
+            break
+        dfg = build_dfg(front.kernel, fabric, least=least)
+        if len(dfg.nodes) > heaviest:
+            break
+        if minimum_interval(dfg, fabric).mii <= interval:
+            yield replace(front, dfg=dfg)
+    yield front
+
+
+def ungrown(front: Front, fabric: Fabric) -> Front | None:
+    """A kernel without what makes it grow, unless that leaves as many operations."""
+    lowered = replace(front.lowered, without=front.lowered.without | (GROWING - RESHAPING))
+    found = smaller(front, lowered, fabric)
+    return found if found is not None and len(found.dfg.nodes) < len(front.dfg.nodes) else None
+
+
+def smaller(front: Front, lowered: Kernel, fabric: Fabric) -> Front | None:
+    """A kernel after the front end if it is lowered like this; None if it is already."""
+    if lowered == front.lowered:
+        return None
+    kernel = optimize(lowered)
+    return replace(front, lowered=lowered, kernel=kernel, dfg=build_dfg(kernel, fabric))

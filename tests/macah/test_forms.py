@@ -1,0 +1,48 @@
+"""Forms of a kernel for the interval that is reached, where operations for a shorter one are in the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arch.describe import load_fabric
+from backend.bound import minimum_interval
+from backend.check import check_mapping
+from macah.compile import fronts, map_front
+from macah.forms import Front
+from macah.options import Options
+from macah.program import read_program
+from macah.stages import Stages
+from macah.todfg import build_dfg
+
+LITERATURE = Path(__file__).parents[2] / "benchmarks" / "literature"
+
+
+def front_of(name: str, array: str) -> tuple[Front, Options]:
+    source = LITERATURE / f"{name}.macah"
+    options = Options(source, arch=array, unroll=("none",))
+    return fronts(read_program(source), {}, options, Stages())[0], options
+
+
+def test_a_graph_made_for_a_longer_interval_has_fewer_operations() -> None:
+    front, _ = front_of("sqrt", "satmapit:4x4")
+    fabric = load_fabric("satmapit:4x4")
+    made = [build_dfg(front.kernel, fabric, least=least) for least in (1, 2, 3, 4)]
+    assert [minimum_interval(dfg, fabric).mii for dfg in made] == [2, 2, 3, 3]
+    sizes = [len(dfg.nodes) for dfg in made]
+    assert sizes == sorted(sizes, reverse=True) and sizes[2] < sizes[1] / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "interval"),
+    [("sqrt", "satmapit:4x4", 3), ("sqrt", "adres:4x4", 3), ("srand", "satmapit:2x2", 7)],
+)
+def test_the_form_for_an_interval_is_mapped_where_the_fastest_is_not(
+    name: str, array: str, interval: int
+) -> None:
+    front, options = front_of(name, array)
+    found, mapping = map_front(front, load_fabric(array), options, Stages())
+    check_mapping(mapping)
+    assert mapping.interval == interval and mapping.dfg == found.dfg
+    assert len(found.dfg.nodes) < 0.85 * len(front.dfg.nodes)
