@@ -46,26 +46,33 @@ it half of the time."""
 class Way(Enum):
     """How a question is put. Which way meets a mapping within a budget is luck.
 
-    Without mappings that are reflections of each other; also without those in which words that wait go back
-    into their outputs (exact_home.py: that there are no others refutes nothing); both by another solver, too;
-    or plainly.
+    Without mappings that are reflections of each other; also without most of those in which words that wait
+    go back into their outputs (exact_home.py: that there are no others refutes nothing); or without any of
+    these, and room is counted slot by slot (exact_spare.py); all three by another solver, too; or plainly.
     """
 
     USUAL = "usual"
     NEAR = "near"
     SWIFT = "swift"
     SWIFT_NEAR = "swift, near"
+    STRICT = "strict"
+    SWIFT_STRICT = "swift, strict"
     PLAIN = "plain"
 
     @property
     def swift(self) -> bool:
         """Whether the other solver is asked."""
-        return self in (Way.SWIFT, Way.SWIFT_NEAR)
+        return self in (Way.SWIFT, Way.SWIFT_NEAR, Way.SWIFT_STRICT)
 
     @property
     def near(self) -> bool:
         """Whether words that wait stay in their tiles, and what follows for places and times is said."""
-        return self in (Way.NEAR, Way.SWIFT_NEAR)
+        return self in (Way.NEAR, Way.SWIFT_NEAR) or self.strict
+
+    @property
+    def strict(self) -> bool:
+        """Whether no word that has waited may go back into an output, and room is counted slot by slot."""
+        return self in (Way.STRICT, Way.SWIFT_STRICT)
 
 
 PULSE = 4000
@@ -177,7 +184,14 @@ class Question:
         self._encoding: Encoding | None = None
         try:
             self._encoding = Encoding(
-                self.problem, where, self.interval, self.domain, self._clauses, self.most, way.near
+                self.problem,
+                where,
+                self.interval,
+                self.domain,
+                self._clauses,
+                self.most,
+                way.near,
+                way.strict,
             )
         except TooLarge:
             self._clauses = Clauses(lambda _: None)

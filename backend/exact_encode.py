@@ -22,6 +22,7 @@ from .exact_home import Home
 from .exact_model import Ground
 from .exact_near import stay_near
 from .exact_places import Places
+from .exact_spare import room_of, say_room
 from .flat import Problem
 
 MOST_WORDS = 1_000_000
@@ -32,10 +33,6 @@ HOPS = 8
 """So many wires in a row are considered, after the first, where wires lead back to each other."""
 
 
-MOST_SPARE = 30
-"""Where there is no more room than that beside the operations' own results, that is said outright."""
-
-
 class TooLarge(Exception):
     """More clauses than a solver can be given."""
 
@@ -43,8 +40,9 @@ class TooLarge(Exception):
 class Encoding(Places):
     """All clauses of a graph on a fabric at an interval; `into` receives them.
 
-    With `near`, words that wait stay where they are, and what follows for places and times is said. Errors:
-    TooLarge, if there are more than `most` variables for words.
+    With `near`, what waits is at home or moves, and what follows for places and times is said; with `strict`,
+    too, no word that has waited goes back into an output, and room is counted slot by slot. Errors: TooLarge,
+    if there are more than `most` variables for words.
     """
 
     def __init__(
@@ -56,14 +54,15 @@ class Encoding(Places):
         into: Clauses,
         most: int = MOST_WORDS,
         near: bool = False,
+        strict: bool = False,
     ) -> None:
         super().__init__(problem, ground, interval, domain, into)
         self.word: dict[Value, dict[Spot, int]] = {}
         self._made: dict[tuple[int, int, int], int] = {}
         self._held: dict[tuple[int, int], list[int]] = {}
         self._moved: dict[Value, dict[int, int]] = {}
-        self._outputs, self._free = self._room()
-        self._tracked = near or self._free <= MOST_SPARE
+        room = room_of(self)
+        self._outputs, self._strict, self._tracked = room.outputs, strict, near or room.scarce
         values, kept = self._values(), domain.kept
         self._reach = {value: self._range(value) for value in values if value not in kept}
         weight = [1 + HOPS * (cell in ground.circular) for cell in range(len(ground.cells))]
@@ -74,7 +73,7 @@ class Encoding(Places):
         for value in values:
             self._move(value)
         self._share()
-        self._spare()
+        say_room(self, room, self._moved, slots=strict)
         self._agree()
         if near:
             self._stay_near()
@@ -97,7 +96,7 @@ class Encoding(Places):
         moved = self._moved[value] = dict[int, int]()
         for (cell, t), literal in word.items():
             before = t - self.ground.cells[cell].delay
-            sources = [s for s in self.ground.cells[cell].sources if (s, before) in word]
+            sources = [s for s in self._sources(cell) if (s, before) in word]
             reasons = [word[s, before] for s in sources if s != cell and not self._circular(cell, s)]
             reasons += self._makers(value, feeds[0].get(cell, ()), before)
             reasons += self._makers(value, feeds[2].get(cell, ()), t)
@@ -124,6 +123,13 @@ class Encoding(Places):
             for cell, (first, last) in enumerate(zip(*self._reach[value], strict=True))
             for t in range(first, last + 1)
         ]
+
+    def _sources(self, cell: int) -> Sequence[int]:
+        """What a word in a cell may come from; if `strict`, into an output only from outputs."""
+        sources = self.ground.cells[cell].sources
+        if self._strict and cell in self._outputs:
+            return [s for s in sources if s in self._outputs]
+        return sources
 
     def _circular(self, cell: int, source: int) -> bool:
         return cell in self.ground.circular and source in self.ground.circular
@@ -244,29 +250,6 @@ class Encoding(Places):
         """In each slot a cell holds no more words than it has members."""
         for (cell, _), literals in self._held.items():
             self.out.at_most(literals, len(self.ground.cells[cell].members))
-
-    def _room(self) -> tuple[frozenset[int], int]:
-        """The cells in which operations leave their results, and for how many other words these have room."""
-        taken, outputs = 0, set[int]()
-        for node in self.dfg.nodes:
-            found = [
-                {outlet.into for outlet in self.ground.sites[s].outlets[node.op]} for s in self.at[node.id]
-            ]
-            outputs |= {cell for cells in found for cell in cells if cell is not None}
-            taken += all(cells - {None} for cells in found)
-        room = sum(len(self.ground.cells[cell].members) for cell in outputs) * self.interval
-        return frozenset(outputs), room - taken
-
-    def _spare(self) -> None:
-        """Implied: the cells in which operations leave their results have room for few other words.
-
-        Where arrays are full, each result then leaves at once; without it, that is a search over pigeonholes.
-        """
-        if self._free < 0:
-            self.out.add(-TRUE)
-        elif self._free <= MOST_SPARE:
-            literals = [literal for value in self._moved.values() for literal in value.values()]
-            self.out.at_most(literals, self._free)
 
     def _stay_near(self) -> None:
         """Implied: where readers can be, whatever the times, and where those that come late."""

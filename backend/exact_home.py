@@ -3,7 +3,7 @@
 Where results are left in registers that are a tile's only way out, a word that no register of these has in
 the cycle after it is made is in registers of its tile. It could go back into the output later, but hardly any
 mapping needs that. Here it is excluded: a reader that comes later is in that tile, or the word is on its way
-in the very next cycle, in a register that others need as well. Those have room for few (`Encoding._spare`),
+in the very next cycle, in a register that others need as well. Those have room for few (`exact_spare.py`),
 and a tile for as many operations as an interval has cycles. So times alone lead to much, and mappings are met
 in fewer conflicts; that there is none of this kind refutes nothing.
 """

@@ -59,11 +59,13 @@ PATIENT = (
     (1, "swift, near", 2000),
     (2, "swift, near", 2500),
     (2, "swift", 7000),
+    (2, "swift, strict", 1000),
+    (1, "swift, strict", 14_500),
     (1, "near", 5000),
-    (4, "swift, near", 1000),
 )
 """These come after the first attempt. Who is asked again goes on with what has been learnt; which way meets a
-mapping soon is luck."""
+mapping soon is luck. The strictest way leaves so little choice that a long question is worth it: one that
+is as long in another way meets hardly any."""
 
 FEWER = 2
 """So many of them if annealing has left more than NEAR conflicts for an operation, or the graph is larger
@@ -71,22 +73,16 @@ than LARGEST; with more than FAR none."""
 
 NEAR, FAR = 1.1, 1.3
 
-CHEAP = 6000
-"""Graphs of up to this size are asked about with WIDE slack in the end."""
-
 WIDEST_LAST, LAST = 2000, 9500
 """The last question of a search, with that slack: so many conflicts, of graphs of up to that size. Where none
 of the narrower schedules will do, one of these does, at times; the solver needs a second."""
-
-WIDER = 4500
-"""Conflicts for WIDE and one interval."""
 
 WIDEST = 40_000
 """That is asked only of graphs of up to so many operations times registers times cycles of slack: beyond,
 clauses take longer to write than all other questions together."""
 
 FARTHER = 500
-"""Conflicts for WIDE and one interval, if annealing has left more than NEAR, or nothing is known of that."""
+"""Conflicts for WIDE and one interval."""
 
 WEIGHTY = 2
 """If there are no mappings with so much slack, mostly there are none at all, which is as quick to see."""
@@ -183,13 +179,15 @@ def timed(problem: Problem, interval: int, effort: float, seconds: float) -> Map
 class Asking:
     """Questions about a graph at an interval, where words leave tiles through one register alone.
 
-    `refuted` is the most slack for which there is no mapping.
+    `refuted` is the most slack for which there is no mapping, `strictly` that for which there is none of the
+    strictest kind.
     """
 
     problem: Problem
     interval: int
     effort: float
     refuted: int = 0
+    strictly: int = 0
     _open: dict[tuple[int, str], Question] = field(default_factory=dict)
 
     def early(self, seconds: float) -> Mapping | Refuted | None:
@@ -201,13 +199,14 @@ class Asking:
 
         What is refuted is not asked again with less slack.
         """
+        # Imported here: loading a solver takes time, and few kernels need one.
+        from .exact import Way
+
         each, until = left / max(1, self.problem.nodes), time.monotonic() + seconds
         questions = PATIENT if each <= NEAR and small(self.problem) else PATIENT[: FEWER * (each <= FAR)]
-        if _size(self.problem) <= CHEAP and self._wide:
-            questions += ((WIDE + self.interval, "swift, near", WIDER if each <= NEAR else FARTHER),)
         try:
             for slack, way, conflicts in questions:
-                if slack <= self.refuted:
+                if slack <= (self.strictly if Way(way).strict else self.refuted):
                     continue
                 if found := self._ask(slack, way, conflicts, until - time.monotonic()):
                     return found
@@ -251,6 +250,9 @@ class Asking:
         proof = self._open[key].ask(round(self.effort * conflicts), seconds)
         if proof.status is not Status.INFEASIBLE:
             return proof.mapping
+        if Way(way).strict:
+            self.strictly = slack
+            return None
         if slack >= WIDE + self.interval:
             return Refuted.WITHIN_HORIZON
         first, self.refuted = self.refuted < WEIGHTY <= slack, slack

@@ -57,10 +57,20 @@ def test_too_many_readers_on_a_full_array_are_refuted_by_counting(monkeypatch: p
     dfg, fabric = DFG("star", tuple(nodes), (), (), (), (), ()), load_fabric("satmapit:2x2")
     proof = prove(dfg, fabric, 3, 3)
     assert proof.status is Status.INFEASIBLE
-    monkeypatch.setattr("backend.exact_encode.MOST_SPARE", -1)
+    monkeypatch.setattr("backend.exact_spare.MOST_SPARE", -1)
     assert prove(dfg, fabric, 3, 3, proof.conflicts + 100).status is Status.UNKNOWN
     monkeypatch.undo()
     assert prove(dfg, fabric, 4, 3).status is Status.FOUND
+
+
+def test_room_in_each_slot_is_counted() -> None:
+    """Results that leave no slot room for words on their way, with readers that come late: fewer conflicts."""
+    nodes = [Node(0, "alu_0", ()), *(Node(k, "alu_1", (Use(0),)) for k in range(1, 11))]
+    dfg, fabric = DFG("star", tuple(nodes), (), (), (), (), ()), load_fabric("satmapit:2x2")
+    told, untold = (prove(dfg, fabric, 3, 4, way=way) for way in (Way.STRICT, Way.NEAR))
+    assert told.status is untold.status is Status.INFEASIBLE
+    assert told.conflicts < untold.conflicts
+    assert prove(dfg, fabric, 4, 4, way=Way.STRICT).status is Status.FOUND
 
 
 def test_symmetries_change_no_answer() -> None:

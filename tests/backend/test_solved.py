@@ -122,7 +122,6 @@ def test_the_more_conflicts_annealing_leaves_the_fewer_questions_are_asked(
 ) -> None:
     """With more than one for an operation there hardly ever is a mapping, with many more never."""
     problem, asked = Problem(largest(), load_fabric("satmapit:5x5")), list[tuple[int, str, int]]()
-    monkeypatch.setattr("backend.solved.CHEAP", 0)
     monkeypatch.setattr(
         Asking, "_ask", lambda _, slack, way, conflicts, __: asked.append((slack, way, conflicts))
     )
@@ -142,3 +141,17 @@ def test_parts_of_an_array_are_not_asked_about_with_patience(monkeypatch: pytest
     mapping = map_kernel(wide(12), load_fabric("adres:4x4"), MapOptions())
     assert mapping.interval > minimum_interval(wide(12), mapping.fabric).mii
     assert set(asked) == {16}
+
+
+def test_that_no_mapping_is_of_the_strictest_kind_refutes_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only questions of that kind, with as much slack or less, are left out."""
+    problem = Problem(wide(4, Const(1)), TORUS)
+    strict = [(slack, way) for slack, way, _ in PATIENT if way.endswith("strict")]
+    asking = Asking(problem, 1, 1.0)
+    assert asking._ask(2, "swift, strict", 1000, 1e9) is None
+    assert (asking.refuted, asking.strictly) == (0, 2)
+    asking.close()
+    asked: list[tuple[int, str]] = []
+    monkeypatch.setattr(Asking, "_ask", lambda _, slack, way, *__: asked.append((slack, way)))
+    asking.decided(0, 1e9)
+    assert asked == [(slack, way) for slack, way, _ in PATIENT if (slack, way) not in strict]
