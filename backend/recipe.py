@@ -33,16 +33,16 @@ PATIENT = ((0, 10, 1), (1, 10, 1), (0, 30, 1))
 """The same for arrays whose tiles have one output register: conflicts there hardly ever end by other ways,
 but ten times the placing leaves half of them."""
 
-HASTE, LARGE = ((1, 0.3, 0.06), (0, 0.3, 0.06)), (1, 0.3, 1.0)
+HASTE, LARGE, HUGE = ((1, 0.3, 0.06), (0, 0.3, 0.06)), (1, 0.6, 1.0), (1, 0.3, 1.0)
 """The same of attempts that end soon (hasty.py): a fraction of the placing, and few iterations of routing
-without progress. Of graphs of more nodes than MANY placing takes most of the time, but where edges reach far,
-and there negotiation gets as far after a third of the placing as after all of it."""
+without progress. Of graphs of more nodes than MANY placing takes most of the time, but where edges reach far:
+there negotiation takes ten times as long, and less of that after more placing. HUGE is for the largest."""
 
 SPELL = 16
 """So many of them follow one recipe before those of the next come."""
 
-MANY = 250
-"""Graphs of more nodes are those whose attempts take seconds."""
+MANY, MOST = 250, 1000
+"""Graphs of more nodes than MANY are those whose attempts take seconds, of more than MOST the largest."""
 
 FIRST_PATIENT, FIRST_HASTY = 100, 1000
 """Numbers from which on attempts are of these kinds, so that none shares its seed with a usual one."""
@@ -66,5 +66,7 @@ def patient(nodes: int) -> list[Recipe]:
 
 def hasty(nodes: int, k: int) -> Recipe:
     """The k-th of those that end soon."""
-    some = LARGE if nodes > MANY else HASTE[k // SPELL % len(HASTE)]
+    some = HASTE[k // SPELL % len(HASTE)]
+    if nodes > MANY:
+        some = HUGE if nodes > MOST else LARGE
     return Recipe(FIRST_HASTY + k, *some, mends=False, hasty=True)

@@ -144,7 +144,7 @@ class Tries:
                 near = trials.fewest <= (NEARLY * max(1.0, effort) if small(self.problem) else hopeless)
                 if trials.asked and not near:
                     break
-            elif trials.made == first and self._solved(interval, brief=quick):
+            elif trials.made == self._before_solver(first) and self._solved(interval, brief=quick):
                 break
             if trials.made < first and result < STARVED and (self._patient(interval) or not self.lost):
                 continue
@@ -330,6 +330,10 @@ class Tries:
     def _distant(self, interval: int) -> bool:
         """Whether an interval is so far above the bound that a failure says little."""
         return interval > max(DISTANT * self.least, self.least + PATIENT_STEPS)
+
+    def _before_solver(self, first: int) -> int:
+        """After so many attempts the solver is asked; of small graphs it knows more than the second."""
+        return 1 if small(self.problem) else first
 
     def _hopeless(self) -> int:
         """With so many conflicts left, other seeds do not help either."""

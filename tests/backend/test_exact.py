@@ -64,7 +64,7 @@ def test_too_many_readers_on_a_full_array_are_refuted_by_counting(monkeypatch: p
 
 
 def test_room_in_each_slot_is_counted() -> None:
-    """Results that leave no slot room for words on their way, with readers that come late: fewer conflicts."""
+    """Results that leave no slot room for words on their way, with readers that come late."""
     nodes = [Node(0, "alu_0", ()), *(Node(k, "alu_1", (Use(0),)) for k in range(1, 11))]
     dfg, fabric = DFG("star", tuple(nodes), (), (), (), (), ()), load_fabric("satmapit:2x2")
     told, untold = (prove(dfg, fabric, 3, 4, way=way) for way in (Way.STRICT, Way.NEAR))

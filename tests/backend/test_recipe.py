@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from backend.recipe import DEAR, HASTE, LARGE, MANY, PATIENT, RECIPES, SPELL, hasty, patient, usual
+from backend.recipe import (
+    DEAR,
+    HASTE,
+    HUGE,
+    LARGE,
+    MANY,
+    MOST,
+    PATIENT,
+    RECIPES,
+    SPELL,
+    hasty,
+    patient,
+    usual,
+)
 
 
 def test_no_two_attempts_share_a_seed() -> None:
@@ -24,6 +37,7 @@ def test_hasty_attempts_are_never_mended_and_patient_ones_are() -> None:
     assert not any(hasty(40, k).mends for k in range(2 * SPELL))
     assert [hasty(40, SPELL * k).stretch for k in range(3)] == [HASTE[0][0], HASTE[1][0], HASTE[0][0]]
     assert hasty(MANY + 1, 0).routing == LARGE[2]
+    assert [hasty(nodes, 0).placing for nodes in (MOST, MOST + 1)] == [LARGE[1], HUGE[1]]
     assert [recipe.placing for recipe in patient(40)] == [placing for _, placing, _ in PATIENT]
     assert len(patient(MANY + 1)) == 1
     assert all(recipe.mends and not recipe.hasty for recipe in patient(40))

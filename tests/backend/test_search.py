@@ -133,3 +133,24 @@ def test_a_hasty_attempt_may_show_that_others_are_in_vain(
     search = Counting(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
     search._try(bounds.mii, quick=True)
     assert bool(made) is tried
+
+
+def test_of_small_graphs_the_solver_is_asked_once_one_attempt_has_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for dfg, before in ((fir(8), 1), (layered(60, 1), 2)):
+        problem, bounds = Problem(dfg, GRID), minimum_interval(dfg, GRID)
+        made: list[str] = []
+
+        class Counting(Search):
+            def _attempt(self, interval: int, recipe: Recipe) -> Mapping | int:
+                made.append("attempt")  # noqa: B023
+                return 1
+
+            def _solved(self, interval: int, brief: bool) -> bool:
+                made.append("solver")  # noqa: B023
+                return True
+
+        monkeypatch.setattr("backend.tries.hasty", lambda *_: 1)
+        Counting(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)._try(bounds.mii, quick=True)
+        assert made == ["attempt"] * before + ["solver"]
