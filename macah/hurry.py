@@ -34,13 +34,27 @@ ROWS = (2, 3, 4)
 
 def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     """The choice with what makes recurrences of control shorter; `places` are of loops to test first."""
-    found = _alone(best, places, trials)
+    found = _entered(_alone(best, places, trials), best, places, trials)
     waits = 1 < found.interval > found.bounds.resource
     if waits and _has_sequences(trials.loops) and enabled(best.kernel, "chain_stages"):
         chained = _alone(trials.choice(replace(best.kernel, chained=True)), places, trials)
         if len(chained.dfg.nodes) <= trials.most and _row_cost(chained, trials) < _row_cost(found, trials):
             return chained
     return found
+
+
+def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
+    """The choice with inner loops that run even for nothing, if that is better."""
+    if found.interval == 1 or not _has_rows(trials.loops) or not enabled(best.kernel, "enter_loops"):
+        return found
+    entered = _alone(trials.choice(replace(best.kernel, entered=True)), places, trials)
+    fits = len(entered.dfg.nodes) <= trials.most
+    return entered if fits and _costs(entered, trials) < _costs(found, trials) else found
+
+
+def _costs(choice: Choice, trials: Trials) -> tuple[int, int]:
+    """The cycles of a row, and the operations."""
+    return _row_cost(choice, trials), len(choice.dfg.nodes)
 
 
 def _alone(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:

@@ -373,7 +373,8 @@ class Kernel:
     if that is known (`find_sites`). `one_way`: it certainly receives nothing that comes of what it sends, and
     nobody serves two of its streams in turn. `rolled`: the places of FOR loops that are plain ones.
     `by_turns`: sends and receives beside loops are loops, too. `chained`: loops in sequence have one counter
-    where that is possible (`chain_stages`).
+    where that is possible (`chain_stages`). `entered`: inner loops run even where they have nothing to do, if
+    that never changes.
     """
 
     name: str
@@ -397,3 +398,4 @@ class Kernel:
     rolled: tuple[Place, ...] = ()
     by_turns: bool = False
     chained: bool = False
+    entered: bool = False

@@ -73,6 +73,9 @@ OPTIONAL = {
         "loops in sequence whose trips are known where the first begins have one counter"
     ),
     "run_ahead": Optimisation("what an inner loop starts with is known before the last one ends", grows=True),
+    "enter_loops": Optimisation(
+        "inner loops whose first test never changes run once for nothing where it fails, if that is simpler"
+    ),
     "tests_first": Optimisation(
         "loops that end as their data say test at the start of an iteration where that saves cycles"
     ),

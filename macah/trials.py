@@ -25,7 +25,7 @@ from macah.todfg import build_dfg
 SHARE = 0.5
 """Of the units, those that can work in each cycle of an interval: the others are for routing."""
 
-FULL = 0.75
+FULL = 0.95
 """The same where nothing but a recurrence is in the way: so full an array is usually mapped, too."""
 
 UNKNOWN_TRIPS = 64
@@ -136,7 +136,7 @@ class Trials:
 
 def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
     """What is asked of other passes than `bank_arrays`."""
-    return kernel.unroll, kernel.tests_first, kernel.row, kernel.delay, kernel.chained
+    return kernel.unroll, kernel.tests_first, kernel.row, kernel.delay, kernel.chained, kernel.entered
 
 
 def _iterations(loop: LoopTrips, factors: dict[Place, int], unknown: int, around: int | None = None) -> int:

@@ -15,6 +15,7 @@ from macah.passes.complete_stores import complete_stores
 from macah.passes.convert_ifs import convert_ifs
 from macah.passes.count_trips import count_trips
 from macah.passes.delay_rows import delay_rows
+from macah.passes.enter_loops import enter_loops
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
 from macah.passes.fuse_loops import fuse_loops
@@ -80,6 +81,7 @@ PIPELINE = (
     Pass(fuse_loops),
     Pass(take_turns),
     Pass(convert_ifs, removes=(ir.If,)),
+    Pass(enter_loops),
     Pass(pace_rows),
     Pass(delay_rows),
     Pass(flatten_loops),

@@ -157,6 +157,7 @@ KERNEL_FOR = {
     "flat_stages": 20,
     "run_ahead": 16,
     "tests_first": 2,
+    "enter_loops": 30,
     "pace_rows": 19,
     "delay_rows": 19,
     "exact_orders": 31,
@@ -199,6 +200,8 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
         kernel = replace(kernel, unroll=tuple((place, 2) for place in loops_of(kernel)))
     if name == "tests_first":  # which is chosen where it pays
         kernel = replace(kernel, tests_first=candidates(kernel.body))
+    if name == "enter_loops":
+        kernel = replace(kernel, entered=True)
     if name == "pace_rows":
         kernel = replace(kernel, row=3)
     if name == "delay_rows":
