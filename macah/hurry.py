@@ -47,7 +47,10 @@ def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Tri
     """The choice with inner loops that run even for nothing, if that is better."""
     if found.interval == 1 or not _has_rows(trials.loops) or not enabled(best.kernel, "enter_loops"):
         return found
-    entered = _alone(trials.choice(replace(best.kernel, entered=True)), places, trials)
+    kernel = replace(best.kernel, entered=True)
+    if not _is_changed(kernel, "enter_loops"):
+        return found  # and nothing is tried twice
+    entered = _alone(trials.choice(kernel), places, trials)
     fits = len(entered.dfg.nodes) <= trials.most
     return entered if fits and _costs(entered, trials) < _costs(found, trials) else found
 
@@ -79,7 +82,7 @@ def _paced(best: Choice, trials: Trials) -> Choice:
         if found.bounds.recurrence == 1:
             break
         paced = replace(best.kernel, row=length)
-        if not _is_paced(paced) and not _needs_banks(best, trials):
+        if not _is_changed(paced, "pace_rows") and not _needs_banks(best, trials):
             continue  # it is what it was
         tried = trials.choice(paced)
         better = (trials.full(tried), tried.bounds.mii) < (trials.full(found), found.bounds.mii)
@@ -88,11 +91,12 @@ def _paced(best: Choice, trials: Trials) -> Choice:
     return found
 
 
-def _is_paced(kernel: ir.Kernel) -> bool:
-    """True if `pace_rows` changes anything."""
-    stages: dict[str, ir.Kernel] = {}
-    optimize(kernel, lambda name, result: stages.update({name: result}))
-    return stages["convert_ifs"].body is not stages["pace_rows"].body
+def _is_changed(kernel: ir.Kernel, name: str) -> bool:
+    """True if a pass, which is not the first one, changes anything."""
+    stages: dict[str, ir.Body] = {}
+    optimize(kernel, lambda step, result: stages.update({step: result.body}))
+    names = list(stages)
+    return stages[name] != stages[names[names.index(name) - 1]]
 
 
 def _needs_banks(best: Choice, trials: Trials) -> bool:
