@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from macah.diagnostic import Diagnostic, Note
+from macah.lint_counted import is_counted
 from macah.lint_events import Entry, Event, Thread
 from macah.lint_names import Names, spelled
 from macah.lint_threads import Threads
@@ -85,7 +86,9 @@ def _depends(receive: Event, send: Event, names: Names) -> bool:
         return True
     given = {id(d) for part in (receive.node.worked, receive.node.target) for d in names.mentioned(part)}
     used = {id(d) for d in names.mentioned(send.node.value)}
-    return bool(given & (receive.conditions | send.conditions | used))
+    if given & (receive.conditions | send.conditions | used):
+        return True
+    return is_counted(receive.node, send.node, names)
 
 
 def _primed(send: Event, sends: list[Event], threads: Threads) -> bool:
