@@ -19,7 +19,8 @@ class Capacity:
     `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
     many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `wanted`: the
     graph is of use only with an interval below, if anything is known of that. `least`: intervals below are of
-    no use. `sends_and_closes`: ports can do both at once. `fabric`: whose latencies are known.
+    no use. `sends_and_closes`: ports can do both at once. `patient`: shorter recurrences are looked for
+    longer. `fabric`: whose latencies are known.
     """
 
     units: int = 64
@@ -29,6 +30,7 @@ class Capacity:
     wanted: int | None = None
     least: int = 1
     sends_and_closes: bool = True
+    patient: bool = False
     fabric: Fabric | None = field(default=None, compare=False)
 
     def latencies(self, dfg: DFG) -> dict[str, int]:

@@ -12,7 +12,7 @@ which may be empty for that. Nothing is placed: as with copies (`spread.py`), th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from macah import ir
 from macah.diagnostic import Place
@@ -39,8 +39,17 @@ def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     if waits and _has_sequences(trials.loops) and enabled(best.kernel, "chain_stages"):
         chained = _alone(trials.choice(replace(best.kernel, chained=True)), places, trials)
         if len(chained.dfg.nodes) <= trials.most and _row_cost(chained, trials) < _row_cost(found, trials):
-            return chained
-    return found
+            found = chained
+    return _searched(found, trials)
+
+
+def _searched(best: Choice, trials: Trials) -> Choice:
+    """The choice with recurrences for which shorter ones were looked for longer, if there are any."""
+    if best.bounds.recurrence <= trials.full(best) - 1 or best.bounds.recurrence <= best.bounds.resource:
+        return best
+    tried = trials.choice(replace(best.kernel, patient=True))
+    fits = len(tried.dfg.nodes) <= trials.most
+    return tried if fits and trials.full(tried) < trials.full(best) else best
 
 
 def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
@@ -48,7 +57,7 @@ def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Tri
     if found.interval == 1 or not _has_rows(trials.loops) or not enabled(best.kernel, "enter_loops"):
         return found
     kernel = replace(best.kernel, entered=True)
-    if not _is_changed(kernel, "enter_loops"):
+    if not _is_changed(kernel, "enter_loops") and not _has_nests_in_sequence(trials.loops):
         return found  # and nothing is tried twice
     entered = _alone(trials.choice(kernel), places, trials)
     fits = len(entered.dfg.nodes) <= trials.most
@@ -109,25 +118,51 @@ def _delayed(best: Choice, trials: Trials) -> Choice:
     if not _has_rows(trials.loops) or not enabled(best.kernel, "delay_rows"):
         return best
     trips = min(_rows(trials.loops, dict(best.kernel.unroll), False), default=0)
-    found, cost = best, best.interval * trips
+    reached = trials.full(best)
+    found, cost = best, reached * trips
     for tests in dict.fromkeys((best.kernel.tests_first, ())):
         base = replace(best.kernel, tests_first=tests, row=0)
-        if best.bounds.resource * (trips + DELAYS[0]) >= cost:
-            break
-        longest = trials.choice(replace(base, delay=DELAYS[-1]))
-        for delay in DELAYS:
-            # An interval that the longest delay does not make shorter, none does.
-            if longest.bounds.mii * (trips + delay) >= cost:
-                break
-            last = delay == DELAYS[-1]
-            tried = longest if last else trials.choice(replace(base, delay=delay))
-            if tried.interval * (trips + delay) >= cost or len(tried.dfg.nodes) > trials.most:
-                continue
-            tried = trials.tightened(tried, best.interval)
-            now = tried.interval * (trips + delay)
-            if now < cost:
-                found, cost = tried, now
+        search = _Delays(base, reached, trips, trials, found, cost)
+        search.between(-1, reached, len(DELAYS), best.bounds.resource)
+        found, cost = search.found, search.cost
     return found
+
+
+@dataclass(slots=True)
+class _Delays:
+    """Looks for the delay with the fewest cycles for rows of so many trips, beginning with the longest one.
+
+    The longer the delay, the shorter the interval, if anything.
+    """
+
+    base: ir.Kernel
+    reached: int
+    trips: int
+    trials: Trials
+    found: Choice
+    cost: int
+
+    def between(self, low: int, longest: int, high: int, least: int) -> None:
+        """Try delays between two places in the list, whose intervals are the `longest` and the `least`."""
+        if high - low < 2 or longest == least or least * (self.trips + DELAYS[low + 1]) >= self.cost:
+            return
+        middle = (low + high) // 2 if high < len(DELAYS) else len(DELAYS) - 1
+        interval = self.interval(DELAYS[middle])
+        self.between(low, longest, middle, interval)
+        self.between(middle, interval, high, least)
+
+    def interval(self, delay: int) -> int:
+        """The interval with a delay, which is the best one so far if it is."""
+        tried = self.trials.choice(replace(self.base, delay=delay))
+        if self.cycles(tried) < self.cost and len(tried.dfg.nodes) <= self.trials.most:
+            tried = self.trials.tightened(tried, self.reached)
+            if self.cycles(tried) < self.cost:
+                self.found, self.cost = tried, self.cycles(tried)
+        return self.trials.full(tried)
+
+    def cycles(self, choice: Choice) -> int:
+        """Those of a row."""
+        return self.trials.full(choice) * (self.trips + choice.kernel.delay)
 
 
 def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[int]:
@@ -147,7 +182,7 @@ def _row_cost(choice: Choice, trials: Trials) -> int:
     """The cycles of the shortest rows expected, with what is left empty between them."""
     kernel = choice.kernel
     trips = min(_rows(trials.loops, dict(kernel.unroll), False), default=0)
-    return choice.interval * (max(trips, kernel.row) + kernel.delay)
+    return trials.full(choice) * (max(trips, kernel.row) + kernel.delay)
 
 
 def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
@@ -162,3 +197,8 @@ def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
 def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:
     """True if there is a loop in another one that does not always run equally often."""
     return any(_has_rows(loop.loops) or any(inner.trips is None for inner in loop.loops) for loop in loops)
+
+
+def _has_nests_in_sequence(loops: tuple[LoopTrips, ...]) -> bool:
+    """True if there is a loop with others in it beside another one, which `flat_stages` flattens."""
+    return any((len(loops) > 1 and loop.loops) or _has_nests_in_sequence(loop.loops) for loop in loops)

@@ -374,7 +374,7 @@ class Kernel:
     nobody serves two of its streams in turn. `rolled`: the places of FOR loops that are plain ones.
     `by_turns`: sends and receives beside loops are loops, too. `chained`: loops in sequence have one counter
     where that is possible (`chain_stages`). `entered`: inner loops run even where they have nothing to do, if
-    that never changes.
+    that never changes. `patient`: shorter recurrences are looked for longer (`shorten`).
     """
 
     name: str
@@ -399,3 +399,4 @@ class Kernel:
     by_turns: bool = False
     chained: bool = False
     entered: bool = False
+    patient: bool = False

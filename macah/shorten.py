@@ -12,7 +12,7 @@ For smaller and smaller intervals, values on cycles that take too long get furth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from backend.cycles import Delay, components, dependences, on_cycles, tightest_of
@@ -34,11 +34,8 @@ MOST_NODES = 4000
 MOST_DRAFTS = 12000
 """So many ways to make values there are at most."""
 
-DRAFTS = 30000
-MOST_NEW = 1200
 MOST_NEW_EACH = 8
-"""So many ways to make values are looked at for an interval: more in small graphs, where it costs less, and
-some for each node on a cycle."""
+"""So many ways to make values are looked at for each node on a cycle, besides those of a `Budget`."""
 
 SMALL = 128
 """Graphs of so many nodes are searched in a second manner, too."""
@@ -47,9 +44,6 @@ MOST_TRIES = 20000
 MOST_TRIES_EACH = 40
 """So often are operations rewritten for an interval, and for each node on a cycle: some graphs get one new
 way at a time, for which all that there are so far are looked at again."""
-
-MOST_WAYS = 12
-"""So many are kept for one value."""
 
 SLACK = 1
 """Only ways are rewritten that are later than the soonest one of their value by no more cycles than this."""
@@ -68,6 +62,22 @@ STEPS = 24
 HOPELESS = 8
 """Graphs with recurrences that need so many times what is wanted are left as they are: looking for shorter
 ones takes long there, and seldom leaves less than half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """So many ways to make values are looked at for an interval: `new`, or fewer in large graphs: `drafts`
+    over the number of nodes. `ways` are kept for one value.
+    """
+
+    ways: int
+    new: int
+    drafts: int
+
+
+USUAL = Budget(ways=12, new=1200, drafts=30_000)
+PATIENT = Budget(ways=24, new=4000, drafts=200_000)
+"""Three times the seconds."""
 
 REMEMBERED = 64
 """What became of so many graphs is known, as choices for a kernel often come to the same graph."""
@@ -104,7 +114,7 @@ def _without_masks(dfg: DFG, capacity: Capacity) -> DFG:
     floor = capacity.least_interval(dfg)
     slowest, members = slow_cycles(dfg, floor)
     if slowest > floor and unmasked(dfg, members)[1]:
-        search = _Search(dfg, members, True)
+        search = _Search(dfg, members, True, _budget(capacity))
         if search.feasible(floor, False):
             found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
             if is_ordered(found) and bound(found, capacity) <= floor:
@@ -130,7 +140,7 @@ def _shortened(dfg: DFG, capacity: Capacity, broad: bool, ahead: bool = False) -
     if slowest <= floor:
         return dfg
     best, reached = dfg, slowest
-    search = _Search(dfg, members, broad)
+    search = _Search(dfg, members, broad, _budget(capacity))
     if ahead and not look_ahead(dfg, search.choices, search.drafts):
         return dfg
     # Long recurrences get shorter by several cycles at a time, so that there are few steps.
@@ -150,6 +160,10 @@ def _shortened(dfg: DFG, capacity: Capacity, broad: bool, ahead: bool = False) -
             stride = (stride + 1) // 2
         aim = min(aim, reached) - stride
     return best
+
+
+def _budget(capacity: Capacity) -> Budget:
+    return PATIENT if capacity.patient else USUAL
 
 
 def slow_cycles(dfg: DFG, floor: int) -> tuple[int, list[int]]:
@@ -191,8 +205,8 @@ def _after_cycles(dfg: DFG) -> list[int]:
 class _Search:
     """`broad`: all values whose times grow get further ways, not at first only those on cycles."""
 
-    def __init__(self, dfg: DFG, members: Sequence[int], broad: bool) -> None:
-        self.broad = broad
+    def __init__(self, dfg: DFG, members: Sequence[int], broad: bool, budget: Budget) -> None:
+        self.broad, self.budget = broad, budget
         dfg, equal = unmasked(dfg, members)
         self.choices, self.drafts = from_dfg(dfg)
         for node, copy in equal.items():
@@ -203,7 +217,7 @@ class _Search:
         count_turns(dfg, self.choices, self.drafts)
         self.roots = [self.drafts[node] for node in members]
         self.repeated = [self.drafts[node] for node in _after_cycles(dfg)]
-        self.more = min(MOST_NEW, DRAFTS // len(dfg.nodes)) + MOST_NEW_EACH * len(self.roots)
+        self.more = min(budget.new, budget.drafts // len(dfg.nodes)) + MOST_NEW_EACH * len(self.roots)
         self.most = 0  # drafts
         self.tries = 0  # that are left
         self.offers: dict[int, list[Value]] = {}  # values found for a class, not taken as ways of it yet
@@ -259,7 +273,7 @@ class _Search:
         new = False
         latest = times.of(node) + worse
         for value in offers:
-            if len(choices.ways[choices.find(node)]) > MOST_WAYS:
+            if len(choices.ways[choices.find(node)]) > self.budget.ways:
                 break
             if times.of_value(value) <= latest:
                 new |= choices.equal(node, value)

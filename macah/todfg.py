@@ -44,7 +44,7 @@ def build_dfg(
 
     `wanted` and `least`: as in `Capacity`.
     """
-    capacity = replace(capacity_of(fabric), wanted=wanted, least=least)
+    capacity = replace(capacity_of(fabric), wanted=wanted, least=least, patient=kernel.patient)
     if not enabled(kernel, "copies"):
         capacity = replace(capacity, memories=0)
     if fabric is None:

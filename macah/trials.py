@@ -136,7 +136,8 @@ class Trials:
 
 def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
     """What is asked of other passes than `bank_arrays`."""
-    return kernel.unroll, kernel.tests_first, kernel.row, kernel.delay, kernel.chained, kernel.entered
+    rows = kernel.row, kernel.delay, kernel.chained, kernel.entered
+    return kernel.unroll, kernel.tests_first, *rows, kernel.patient
 
 
 def _iterations(loop: LoopTrips, factors: dict[Place, int], unknown: int, around: int | None = None) -> int:

@@ -41,15 +41,25 @@ def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
     """The same kernel with its nest flattened, if it says so; see the module for an example."""
     if not kernel.delay:
         return kernel
-    return replace(kernel, body=with_loop(kernel.body, live_at_end(kernel), _Delayer(kernel).loop))
+    predicates = Predicates(kernel)
+
+    def change(loop: DoWhile, after: Live, _: Body) -> Body | None:
+        return delayed(kernel, predicates, loop, after)
+
+    return replace(kernel, body=with_loop(kernel.body, live_at_end(kernel), change))
+
+
+def delayed(kernel: ir.Kernel, predicates: Predicates, loop: DoWhile, after: Live) -> Body | None:
+    """What a loop of the kernel becomes: some statements and a loop; None if there is none in it."""
+    return _Delayer(kernel, predicates).loop(loop, after)
 
 
 class _Delayer:
-    def __init__(self, kernel: ir.Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel, predicates: Predicates) -> None:
         self.kernel = kernel
-        self.predicates = Predicates(kernel)
+        self.predicates = predicates
 
-    def loop(self, loop: DoWhile, after: Live, _: Body) -> Body | None:
+    def loop(self, loop: DoWhile, after: Live) -> Body | None:
         """What a loop becomes: some statements and a loop; None if there is none in it."""
         loop = replace(loop, body=unwrapped(loop.body))
         innermost, depth = loop, 0

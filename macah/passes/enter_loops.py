@@ -33,7 +33,13 @@ def enter_loops(kernel: ir.Kernel) -> ir.Kernel:
     """The same kernel with inner loops that always run, if it says so; see the module for an example."""
     if not kernel.entered:
         return kernel
-    return replace(kernel, body=_Enterer(Predicates(kernel)).body(kernel.body, live_at_end(kernel), False))
+    body = with_entered_loops(kernel.body, live_at_end(kernel), Predicates(kernel))
+    return replace(kernel, body=body)
+
+
+def with_entered_loops(body: Body, after: Live, predicates: Predicates) -> Body:
+    """A body with loops, in which inner ones always run."""
+    return _Enterer(predicates).body(body, after, False)
 
 
 class _Enterer:

@@ -133,9 +133,9 @@ class _Fuser:
         if self.nests is None:
             return body
         live, pieces = set(after), list[Body]()
-        for stmt in reversed(body):
+        for place, stmt in reversed(tuple(enumerate(body))):
             if isinstance(stmt, DoWhile) and has_loop(stmt.body) and self.nests.is_simple(stmt):
-                pieces.append(self.nests.flat(stmt, near(stmt, live)))
+                pieces.append(self.nests.flat(stmt, body[:place], near(stmt, live)))
             else:
                 pieces.append((stmt,))
             step_back(stmt, live)

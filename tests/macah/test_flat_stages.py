@@ -1,7 +1,9 @@
 """Kernels of several loops in sequence, some of them nests, that run as often as their data say."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from out_of_order import run_out_of_order
@@ -13,6 +15,7 @@ from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
 from macah.run import run_kernel
+from macah.spread import spread
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
@@ -51,7 +54,34 @@ PRODUCT = """
       for (int j = 0; j < m; j++) { int x; x <? in; s += x * v[j]; }
       out <! s;
     }"""
-KERNELS = {"rows": ROWS, "frames": FRAMES, "reverse": REVERSE, "product": PRODUCT}
+MATRIX = """
+    int b[9][9], c[9][9];
+    for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { int x; x <? in; b[i][j] = x; }
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) {
+        int s = 0;
+        for (int k = 0; k < n; k++) s += b[i][k] * b[k][j];
+        c[j][i] = s;
+      }
+    for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) out <! c[i][j];"""
+SPARSE = """
+    int v[64];
+    for (int i = 0; i < 64; i++) v[i] <? in;
+    for (int r = 0; r < n; r++) {
+      int m; m <? in;
+      int s = 0;
+      for (int k = 0; k < m; k++) { int x; x <? in; s += (x >> 6) * v[x & 63]; }
+      out <! s;
+    }"""
+KERNELS = {
+    "rows": ROWS,
+    "frames": FRAMES,
+    "reverse": REVERSE,
+    "product": PRODUCT,
+    "matrix": MATRIX,
+    "sparse": SPARSE,
+}
+FORMS: tuple[dict[str, Any], ...] = ({}, {"entered": True}, {"delay": 1}, {"delay": 3, "entered": True})
 
 
 def lowered(name: str, folder: Path) -> ir.Kernel:
@@ -72,14 +102,18 @@ def given(name: str, n: int, seed: int) -> dict[str, list[int]]:
     if name == "product":
         m = choices.choice((0, 1, 2, 5))
         return {"in": [m, *(choices.randrange(99) for _ in range(m + m * max(n, 0)))]}
+    if name == "matrix":
+        return {"in": [choices.randrange(99) for _ in range(max(n, 0) ** 2)]}
+    first = [choices.randrange(99) for _ in range(64 if name == "sparse" else 0)]
     words = [word for m in lengths for word in (m, *(choices.randrange(99) for _ in range(m)))]
-    return {"in": words}
+    return {"in": first + words}
 
 
+@pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_results_are_the_same(name: str, tmp_path: Path) -> None:
+def test_the_results_are_the_same(name: str, form: dict[str, Any], tmp_path: Path) -> None:
     made = lowered(name, tmp_path)
-    final = optimize(made)
+    final = optimize(replace(made, **form))
     graph = build_dfg(final)
     sends = next(place for place, port in enumerate(graph.streams) if port.sends)
     for seed, n in enumerate((0, -3, 1, 2, 3, 7, 7)):
@@ -93,8 +127,18 @@ def test_the_results_are_the_same(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "interval", "before"), [("rows", 4, 7), ("reverse", 4, 5), ("product", 5, 6)]
+    ("name", "interval", "before"),
+    [("rows", 4, 7), ("reverse", 4, 5), ("product", 5, 6), ("matrix", 2, 3)],
 )
 def test_stages_do_not_wait_for_each_other(name: str, interval: int, before: int, tmp_path: Path) -> None:
     graph = build_dfg(optimize(lowered(name, tmp_path)), FABRIC)
     assert minimum_interval(graph, FABRIC).mii <= interval < before
+
+
+def test_nests_in_sequence_get_empty_iterations_between_their_rows(tmp_path: Path) -> None:
+    made = lowered("sparse", tmp_path)
+    plain = minimum_interval(build_dfg(optimize(made), FABRIC), FABRIC)
+    choice = spread(made, FABRIC)
+    assert choice is not None
+    assert choice.kernel.delay
+    assert choice.bounds.mii <= 2 < plain.mii

@@ -17,6 +17,7 @@ from macah import shorten_time
 from macah.capacity import Capacity
 from macah.passes.pipeline import optimize
 from macah.shorten import MOST_TRIES, _Search, shorten, slow_cycles
+from macah.spread import spread
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
@@ -116,3 +117,23 @@ def test_of_tables_only_elements_that_may_be_loaded_are_known():
         assert not any(node.op == "load" for node in shorter.nodes)
         received = {0: [3, 1 << 31, 77, 5, 0xFFFFFFFF]}
         assert run_dfg(dfg, [], received).outputs == run_dfg(shorter, [], received).outputs
+
+
+PRODUCT = """
+void f(unsigned stream in, unsigned stream out, int n) {
+  unsigned x[64], y[64];
+  kernel {
+    for (int i = 0; i < n; i++) { unsigned t; t <? in; x[i] = t; y[i] = 0; }
+    for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) { unsigned a; a <? in; y[i] += a * x[j]; }
+    for (int i = 0; i < n; i++) out <! y[i];
+    pstream_close(out);
+  }
+}"""
+
+
+def test_who_looks_longer_finds_more():
+    made = lowered(PRODUCT)
+    graphs = [build_dfg(optimize(replace(made, patient=patient)), FABRIC) for patient in (False, True)]
+    hasty, patient = (minimum_interval(graph, FABRIC).mii for graph in graphs)
+    assert patient < hasty
+    assert spread(made, FABRIC).kernel.patient
