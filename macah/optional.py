@@ -61,6 +61,7 @@ OPTIONAL = {
     "forward": Optimisation(
         "values on their way to memory are handed on to loads that would wait for them", grows=True
     ),
+    "fresh_elements": Optimisation("elements that nothing was stored to yet are not loaded"),
     "find_sites": Optimisation("accesses to memory keep an order only where they can meet"),
     "count_ahead": Optimisation("counters and sums of nests are known an iteration ahead", grows=True),
     "join_loops": Optimisation(

@@ -18,6 +18,7 @@ from macah.passes.delay_rows import delay_rows
 from macah.passes.enter_loops import enter_loops
 from macah.passes.find_sites import find_sites
 from macah.passes.flatten_loops import flatten_loops
+from macah.passes.fresh_elements import fresh_elements
 from macah.passes.fuse_loops import fuse_loops
 from macah.passes.inline_calls import inline_calls
 from macah.passes.invert_loops import invert_loops
@@ -71,6 +72,7 @@ PIPELINE = (
     Pass(simplify, removes=(ir.Forget,)),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
+    Pass(fresh_elements),
     Pass(bank_arrays),
     Pass(roll_stores),
     Pass(accumulate),

@@ -129,6 +129,11 @@ KERNELS = (
         for (int i = 0; i < 16; i++) t[i] <? in;
         for (int d = 1; d < 8; d *= 2) for (int i = d; i < 16; i++) t[i ^ d] += t[i - d] * 3;
         for (int i = 0; i < 16; i++) out <! t[i]; } } }""",
+    """void end(int stream s) { pstream_close(s); }
+    void f(int stream in, int stream out, int n) {
+      kernel { int a[64];
+        for (int i = 0; i < n; i++) a[i] <? in;
+        for (int i = 0; i < n; i++) out <! a[n - i]; } }""",
 )
 
 
@@ -151,6 +156,7 @@ KERNEL_FOR = {
     "share_units": 17,
     "chosen_terms": 18,
     "forward": 8,
+    "fresh_elements": 32,
     "find_sites": 12,
     "count_ahead": 1,
     "join_loops": 12,
