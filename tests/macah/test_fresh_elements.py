@@ -21,7 +21,7 @@ GONE = {
     "stored to later": "int a[64]; for (int i = 0; i < n; i++) a[i] <? in; a[n] = 2;",
 }
 KEPT = {
-    "stored to before": "int a[64]; for (int i = 0; i < 9; i++) a[i] = i; for (int i = 0; i < n; i++) a[i] <? in;",
+    "stored to before": "int a[64]; a[3] = 1; for (int i = 0; i < n; i++) a[i] <? in;",
     "stored to beside it": "int a[64]; for (int i = 0; i < n; i++) { a[i] <? in; a[i + 1] = i; }",
     "some elements again": f"int a[64]; {ROWS} a[j] <? in;",
     "an index that wraps around": "int a[64]; for (int i = 0; i < n; i++) a[i & 7] <? in;",
@@ -29,7 +29,8 @@ KEPT = {
     "a counter of two steps": "int a[64], k = 0; for (int i = 0; i < n; i++) { a[k] <? in; k++; k--; }",
     "words that soon come again": "int a[64]; for (unsigned i = 0; i < n; i += 1u << 31) a[i] <? in;",
     "captured": "for (int i = 0; i < n; i++) b[i] <? in;",
-    "the index changes in between": "int a[64], k = 0; for (int i = 0; i < n; i++) { int t = a[k]; k++; t <? in; a[k] = t; }",
+    "the index changes in between": "int a[64], k = 0, t;"
+    " for (int i = 0; i < n; i++) { t = a[k]; k++; t <? in; a[k] = t; }",
 }
 
 
