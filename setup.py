@@ -17,6 +17,8 @@ MODULES = (
     "backend.paths",
     "backend.reach",
     "backend.relocate",
+    "backend.settler",
+    "backend.words",
     "macah.shorten_sweep",
 )
 DIRECTIVES = {

@@ -109,6 +109,10 @@ class Attempts:
         mapping = repaired(self.problem, left.nearly, effort, pulse)
         return tried if mapping is None else Tried(mapping, tried.schedule, tried.need)
 
+    def schedule(self, interval: int, number: int) -> Schedule:
+        """Where the attempt of a number begins: with delays a cycle longer than they are, or as long."""
+        return self._schedule(interval, (number + 1) % 2)
+
     def _schedule(self, interval: int, stretch: int) -> Schedule:
         """Where placement begins: early, or where registers are scarce with what holds the fewest values."""
         problem = self.problem

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from arch.fabric import Fabric
 
+from .attempt import SHORT
 from .bound import Bounds
 from .flat import Problem
 from .mapping import Mapping
 from .moves import only_outputs
+from .settle import settles
 
 if TYPE_CHECKING:
     from .exact import Question
@@ -65,7 +67,8 @@ PATIENT = (
 )
 """These come after the first attempt. Who is asked again goes on with what has been learnt; which way meets a
 mapping soon is luck. The strictest way leaves so little choice that a long question is worth it: one that
-is as long in another way meets hardly any."""
+is as long in another way meets hardly any. Of graphs that settle (settle.py) it is asked at intervals up to
+SHORT alone, where the next one is far slower."""
 
 FEWER = 2
 """So many of them if annealing has left more than NEAR conflicts for an operation, or the graph is larger
@@ -204,8 +207,11 @@ class Asking:
 
         each, until = left / max(1, self.problem.nodes), time.monotonic() + seconds
         questions = PATIENT if each <= NEAR and small(self.problem) else PATIENT[: FEWER * (each <= FAR)]
+        mild = self.interval > SHORT and settles(self.problem)
         try:
             for slack, way, conflicts in questions:
+                if mild and Way(way).strict:
+                    continue
                 if slack <= (self.strictly if Way(way).strict else self.refuted):
                     continue
                 if found := self._ask(slack, way, conflicts, until - time.monotonic()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from .ahead import Ahead, Key
 from .attempt import SHORT, STARVED, Attempts, Tried
@@ -16,6 +17,7 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
+from .settle import settled, settles
 from .solved import BRIEF, QUESTIONS, Asking, Refuted, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
@@ -58,6 +60,10 @@ IN_VAIN = 1.1
 """Where words leave tiles through one register alone, and the solver is not asked with patience, no attempts
 follow a hasty one that leaves more conflicts than so many times the operations."""
 
+NEAR = 3
+"""If annealing that knows the ways of words leaves more conflicts than that, the solver is not asked with
+patience, and no other attempts are made."""
+
 LOST = 4
 """With so many times more, longer intervals are tried in long steps, once each."""
 
@@ -72,6 +78,7 @@ class Trials:
     fewest: int = 1 << 30
     mended: int = 1 << 30
     hasty: bool = False
+    settled: int | None = None
     weighed: bool = False
     closed: bool = False
     asked: bool = False
@@ -99,6 +106,7 @@ class Tries:
         self.registers = problem.terrain.registers
         self.overwritten = overwritten(problem)
         self.dense = bool(only_outputs(problem.fabric)[0])  # conflicts are many there until none is left
+        self.settles = settles(problem)
         self.least = options.interval or bounds.mii
         self.best, self.rising, self.glancing = best, False, False
         self.trials: dict[int, Trials] = {}
@@ -118,9 +126,16 @@ class Tries:
         self.hungry = False
         short = interval <= SHORT
         attempts, first = self._attempts(interval)
-        if self._hastily(interval, trials) or self._early(interval, trials):
+        if self._hastily(interval, trials) or self._settled(interval, trials):
             return
-        if not quick and trials.made >= first and self._solved(interval, brief=False):
+        if self._early(interval, trials):
+            return
+        if trials.settled and self.overwritten and self._patient(interval):
+            trials.made, trials.fewest, trials.closed = max(1, trials.made), trials.settled, True
+        elif trials.settled and trials.settled > NEAR and self._patient(interval):
+            trials.closed = True
+        ready = not quick or (trials.settled and trials.closed)
+        if ready and trials.made >= first and self._solved(interval, brief=False):
             return
         while not trials.closed and trials.made < attempts:
             trials.made += 1
@@ -177,6 +192,25 @@ class Tries:
         trials.closed |= trials.refuted or vain
         return False
 
+    def _settled(self, interval: int, trials: Trials) -> bool:
+        """Whether annealing that knows the ways of words gives a mapping; once for an interval."""
+        if trials.settled is not None or trials.closed or self.glancing or not self.settles:
+            return False
+        if not self.overwritten and tight(self.problem, self.bounds, interval):
+            return False
+        attempts = self.ahead.attempts
+        schedules = partial(attempts.schedule, interval)
+        pulse, seed = self._pulse(f"II {interval}, settling"), self.options.seed * 1000003 + interval * 101
+        found = settled(
+            self.problem, schedules, seed, self.options.effort, lambda: self._refuted(interval), pulse
+        )
+        trials.settled = found if isinstance(found, int) else 0
+        if isinstance(found, Mapping):
+            self.best = found
+            self.report(f"II {interval}: mapped with all ways of words")
+        trials.closed |= trials.refuted
+        return isinstance(found, Mapping)
+
     def _attempts(self, interval: int) -> tuple[int, int]:
         """The attempts at an interval, and how many are made in any case; at a glance no more than these."""
         attempts, first = self._all_attempts(interval)
@@ -213,6 +247,8 @@ class Tries:
         """Whether the solver decides a small graph at an interval."""
         trials = self._trials(interval)
         if trials.asked or self.asked >= QUESTIONS - brief or (self.hungry and self.asked):
+            return False
+        if trials.settled and trials.settled > NEAR and self._patient(interval):
             return False
         if self.overwritten and (self.rising and self.asked >= RISING or self._distant(interval)):
             return False

@@ -129,6 +129,7 @@ def test_a_hasty_attempt_may_show_that_others_are_in_vain(
             return left
 
     monkeypatch.setattr("backend.tries.hasty", lambda *_: left)
+    monkeypatch.setattr("backend.tries.settles", lambda _: False)
     monkeypatch.setattr("backend.tries.Asking.early", lambda *_: None)
     search = Counting(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
     search._try(bounds.mii, quick=True)

@@ -93,6 +93,7 @@ def test_where_results_are_overwritten_the_solver_answers_before_any_but_hasty_a
     """A usual attempt takes ten times as long to fail as the solver to fill four tiles."""
     lines: list[str] = []
     monkeypatch.setattr("backend.tries.hasty", lambda *_: 0)
+    monkeypatch.setattr("backend.tries.settles", lambda _: False)
     map_kernel(largest(), TORUS, MapOptions(), lines.append)
     assert lines[-1] == f"II {-(-len(largest().nodes) // 4)}: mapped by the solver"
     assert not any("attempt 1:" in line for line in lines)
@@ -136,6 +137,7 @@ def test_the_more_conflicts_annealing_leaves_the_fewer_questions_are_asked(
 def test_parts_of_an_array_are_not_asked_about_with_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four smaller arrays would cost four times what the whole one has; the early question they get."""
     asked: list[int] = []
+    monkeypatch.setattr("backend.tries.settles", lambda _: False)
     monkeypatch.setattr(Asking, "decided", lambda self, *_: asked.append(len(self.problem.fabric.tiles)))
     monkeypatch.setattr(Asking, "early", lambda *_: None)
     mapping = map_kernel(wide(12), load_fabric("adres:4x4"), MapOptions())

@@ -1,0 +1,151 @@
+"""Mappings by annealing places, times and ways at once, where words leave tiles through one register alone.
+
+There, annealing that does not know ways (`place.py`) leaves conflicts that negotiation does not resolve, and
+a solver needs tens of thousands of conflicts for a mapping that `settler.py` meets in tens of milliseconds.
+Where, at the end, nothing is in conflict, the exact engine gives words their registers; places and times are
+fixed then, which takes it milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+from arch.fabric import Fabric, Kind
+
+from .flat import Problem
+from .mapping import Mapping, Placement, Schedule
+from .moves import only_outputs
+from .place import place, placement_of
+from .settler import Settler
+from .terrain import ints, rows
+from .words import Ways
+
+MOVES = (2000, 8000)
+"""Moves for each operation in the attempts at an interval, one after the other, at effort 1."""
+
+LARGE = 250_000
+"""The most moves of an attempt."""
+
+CLOSE = (10,)
+"""They end if one leaves more conflicts than that, and none of those before left as few."""
+
+HOT, COLD, STEPS = 300.0, 40.0, 60
+"""Temperatures, in hundredths of a cycle, and steps of cooling."""
+
+REACH = 20
+"""So many of the nearest units are looked at for an operation."""
+
+CONFLICTS = 2000
+"""The solver's conflicts for registers."""
+
+FOREVER = 1e9
+"""Seconds: what ends the work is conflicts, or `pulse`."""
+
+
+@lru_cache(maxsize=8)
+def ways_of(fabric: Fabric) -> Ways | None:
+    """The ways between tiles, if each has one output, which can keep its word, and registers of its own."""
+    outputs = only_outputs(fabric)[0]
+    at = {fabric.resources[r].tile: r for r in outputs}
+    tiles = len(fabric.tiles)
+    if fabric.planes or fabric.settings or sorted(at) != list(range(tiles)):
+        return None
+    beside: list[list[int]] = []
+    room = 1 << 20
+    for tile in range(tiles):
+        sources = fabric.resources[at[tile]].sources
+        own = [r.id for r in fabric.resources if r.tile == tile and r.kind is Kind.REGISTER]
+        if len(own) < 2 or not {*own} <= {*sources}:
+            return None
+        room = min(room, len(own) - 1)
+        beside.append(sorted(fabric.resources[r].tile for r in {*sources} & outputs - {at[tile]}))
+        read = {
+            frozenset(fabric.resources[o].sources) for u in fabric.units if u.tile == tile for o in u.operands
+        }
+        if read != {frozenset(sources)}:
+            return None
+    apart = ints(cycles for tile in range(tiles) for cycles in _apart(beside, tile))
+    return Ways(rows(beside), apart, room)
+
+
+def _apart(beside: Sequence[Sequence[int]], tile: int) -> Iterator[int]:
+    """From a tile to each tile, the cycles that a word needs at least."""
+    readers: list[list[int]] = [[] for _ in beside]
+    for reader, some in enumerate(beside):
+        for there in some:
+            readers[there].append(reader)
+    far, waiting = {tile: 0}, deque([tile])
+    while waiting:
+        here = waiting.popleft()
+        for there in readers[here]:
+            if there not in far:
+                far[there] = far[here] + 1
+                waiting.append(there)
+    yield from (max(0, far.get(there, len(beside)) - 1) for there in range(len(beside)))
+
+
+def settles(problem: Problem) -> bool:
+    """Whether a graph on a fabric is one for this: results have one output each, and tiles one way out."""
+    return ways_of(problem.fabric) is not None and max(problem.output, default=0) == 0
+
+
+def settled(
+    problem: Problem,
+    schedules: Callable[[int], Schedule],
+    seed: int,
+    effort: float,
+    refuted: Callable[[], bool],
+    pulse: Callable[[int], None],
+) -> Mapping | int:
+    """A mapping that an attempt finds, each from a schedule of its own; or the fewest conflicts left.
+
+    After the first it is asked whether there can be a mapping at all, for which a solver has to be loaded.
+    `pulse` is told again and again how many conflicts there are, and may raise what ends the work.
+    """
+    fewest = 1 << 30
+    for number, moves in enumerate(MOVES):
+        count, placement = _cooled(problem, schedules(number), seed + number, round(effort * moves), pulse)
+        if count == 0 and (mapping := _routed(problem, placement)):
+            return mapping
+        fewest = min(fewest, max(count, 1))
+        if (number < len(CLOSE) and fewest > CLOSE[number]) or (number == 0 and refuted()):
+            break
+    return fewest
+
+
+def _cooled(
+    problem: Problem, schedule: Schedule, seed: int, moves: int, pulse: Callable[[int], None]
+) -> tuple[int, Placement]:
+    """What one attempt comes to: how many conflicts there are, and where everything is."""
+    ways, interval = ways_of(problem.fabric), schedule.interval
+    assert ways is not None
+    begin = place(problem, schedule, seed)
+    homes = [-1] * problem.streams + [one.bank for one in begin.memory]
+    for node in problem.dfg.nodes:
+        if node.stream is not None:
+            homes[node.stream] = begin.unit[node.id]
+    places = begin.unit, begin.schedule.start, homes
+    settler = Settler(problem, interval, seed, places, ways)
+    count = settler.conflicts()
+    for step in range(STEPS):
+        if count == 0:
+            break
+        pulse(count)
+        temperature = HOT * (COLD / HOT) ** (step / (STEPS - 1))
+        count = settler.cool(min(moves * problem.nodes, LARGE) // STEPS + 1, REACH, temperature)
+    unit, start, _ = settler.places()
+    return count, placement_of(problem, interval, unit, start, homes[problem.streams :])
+
+
+def _routed(problem: Problem, placement: Placement) -> Mapping | None:
+    """The mapping with these places and times, if private registers suffice."""
+    # Imported here: loading a solver takes time, and few kernels need one.
+    from .exact import solve
+    from .exact_domain import Domain
+    from .exact_model import ground
+
+    site, start = ground(problem.fabric).site_of, placement.schedule.start
+    domain = Domain(tuple((site[unit],) for unit in placement.unit), start, start)
+    return solve(problem, placement.schedule.interval, domain, CONFLICTS, FOREVER).mapping

@@ -1,0 +1,117 @@
+"""Annealing that knows the ways of words: what it finds is a mapping, and it ends where there can be none."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from graphs import fir, layered
+
+import backend
+from arch.describe import load_fabric
+from backend import settle
+from backend.attempt import Attempts
+from backend.check import check_mapping
+from backend.dfg import DFG
+from backend.flat import Problem
+from backend.mapping import MapOptions, Mapping
+from backend.settle import CLOSE, MOVES, settled, settles, ways_of
+
+TORUS, ADRES = load_fabric("satmapit:3x3"), load_fabric("adres:3x3")
+
+HOT = "words", "settler", "settle"
+
+
+def nothing(_: int) -> None:
+    """No progress is shown."""
+
+
+def found(dfg: DFG, arch: str, interval: int, seed: int = 1) -> Mapping | int:
+    """What settling comes to."""
+    problem = Problem(dfg, load_fabric(arch))
+    schedules = partial(Attempts(problem, MapOptions()).schedule, interval)
+    return settled(problem, schedules, seed, 1.0, lambda: False, nothing)
+
+
+@pytest.mark.parametrize("arch", ["satmapit:2x2", "satmapit:3x3", "adres:3x3", "adres:4x4"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_settles_is_a_mapping(arch: str, seed: int) -> None:
+    dfg = layered(16, seed)
+    mapping = found(dfg, arch, 8)
+    assert isinstance(mapping, Mapping) and mapping.interval == 8
+    check_mapping(mapping)
+
+
+def test_the_same_seed_gives_the_same_mapping() -> None:
+    assert found(fir(5), "satmapit:3x3", 3) == found(fir(5), "satmapit:3x3", 3)
+
+
+def test_where_slots_are_too_few_conflicts_are_left() -> None:
+    assert found(layered(40, 1), "satmapit:2x2", 6) in range(1, 1 << 20)
+
+
+def test_only_what_leaves_through_one_register_settles() -> None:
+    for arch, one_way in (
+        ("satmapit:3x3", True),
+        ("adres:4x4", True),
+        ("hycube:4x4", False),
+        ("grid:4x4", False),
+    ):
+        assert settles(Problem(fir(4), load_fabric(arch))) is one_way
+
+
+def test_neighbours_read_at_once_and_others_a_cycle_later_for_each_tile() -> None:
+    torus, mesh = ways_of(TORUS), ways_of(ADRES)
+    assert torus is not None and mesh is not None
+    assert list(torus.apart[:9]) == [0, 0, 0, 0, 1, 1, 0, 1, 1]
+    assert list(mesh.apart[:9]) == [0, 0, 1, 0, 1, 2, 1, 2, 3]
+    assert torus.room == 4
+
+
+def left(monkeypatch: pytest.MonkeyPatch, counts: list[int], refuted: bool = False) -> int:
+    """How many attempts are made if they leave so many conflicts."""
+    made: list[int] = []
+
+    def cooled(*_: object) -> tuple[int, None]:
+        made.append(counts[len(made)])
+        return made[-1], None
+
+    monkeypatch.setattr(settle, "_cooled", cooled)
+    problem = Problem(fir(4), TORUS)
+    schedules = partial(Attempts(problem, MapOptions()).schedule, 4)
+    assert settled(problem, schedules, 1, 1.0, lambda: refuted, nothing) == min(made)
+    return len(made)
+
+
+def test_attempts_end_where_the_first_leave_many_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert left(monkeypatch, [CLOSE[0] + 1]) == 1
+    assert left(monkeypatch, [1] * len(MOVES)) == len(MOVES)
+    assert left(monkeypatch, [1], refuted=True) == 1
+
+
+@pytest.fixture
+def uncompiled() -> Iterator[ModuleType]:
+    """Settling with its hot modules as plain Python."""
+    names = [f"backend.{name}" for name in HOT]
+    saved = {name: sys.modules.pop(name) for name in names}
+    for name in names:
+        path = Path(backend.__file__).with_name(name.partition(".")[2] + ".py")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    yield sys.modules["backend.settle"]
+    sys.modules.update(saved)
+
+
+@pytest.mark.parametrize(("arch", "interval"), [("satmapit:2x2", 6), ("adres:3x3", 2)])
+def test_compiled_and_plain_python_agree(uncompiled: ModuleType, arch: str, interval: int) -> None:
+    problem = Problem(layered(20, 3), load_fabric(arch))
+    schedule = Attempts(problem, MapOptions()).schedule(interval, 0)
+    plain = uncompiled._cooled(problem, schedule, 5, 40, nothing)
+    assert plain == settle._cooled(problem, schedule, 5, 40, nothing)
