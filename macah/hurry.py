@@ -12,7 +12,7 @@ which may be empty for that. Nothing is placed: as with copies (`spread.py`), th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from macah import ir
 from macah.diagnostic import Place
@@ -45,7 +45,7 @@ def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
 
 def _searched(best: Choice, trials: Trials) -> Choice:
     """The choice with recurrences for which shorter ones were looked for longer, if there are any."""
-    if best.bounds.recurrence <= trials.full(best) - 1 or best.bounds.recurrence <= best.bounds.resource:
+    if not best.bounds.resource < best.bounds.recurrence == trials.full(best):
         return best
     tried = trials.choice(replace(best.kernel, patient=True))
     fits = len(tried.dfg.nodes) <= trials.most
@@ -118,33 +118,30 @@ def _delayed(best: Choice, trials: Trials) -> Choice:
     if not _has_rows(trials.loops) or not enabled(best.kernel, "delay_rows"):
         return best
     trips = min(_rows(trials.loops, dict(best.kernel.unroll), False), default=0)
+    if best.bounds.resource * (trips + DELAYS[0]) >= best.interval * trips:
+        return best
     reached = trials.full(best)
-    found, cost = best, reached * trips
+    search = _Delays(reached, trips, trials, best)
     for tests in dict.fromkeys((best.kernel.tests_first, ())):
-        base = replace(best.kernel, tests_first=tests, row=0)
-        search = _Delays(base, reached, trips, trials, found, cost)
-        search.between(-1, reached, len(DELAYS), best.bounds.resource)
-        found, cost = search.found, search.cost
-    return found
+        search.base = replace(best.kernel, tests_first=tests, row=0)
+        search.between(-1, reached, len(DELAYS), 1)
+    return search.found
 
 
-@dataclass(slots=True)
 class _Delays:
     """Looks for the delay with the fewest cycles for rows of so many trips, beginning with the longest one.
 
-    The longer the delay, the shorter the interval, if anything.
+    The longer the delay, the shorter the interval, if anything. `reached` is that without a delay.
     """
 
-    base: ir.Kernel
-    reached: int
-    trips: int
-    trials: Trials
-    found: Choice
-    cost: int
+    def __init__(self, reached: int, trips: int, trials: Trials, found: Choice) -> None:
+        self.reached, self.trips, self.trials = reached, trips, trials
+        self.base, self.found = found.kernel, found
 
     def between(self, low: int, longest: int, high: int, least: int) -> None:
         """Try delays between two places in the list, whose intervals are the `longest` and the `least`."""
-        if high - low < 2 or longest == least or least * (self.trips + DELAYS[low + 1]) >= self.cost:
+        most, _ = _costs(self.found, self.trials)
+        if high - low < 2 or longest == least or least * (self.trips + DELAYS[low + 1]) > most:
             return
         middle = (low + high) // 2 if high < len(DELAYS) else len(DELAYS) - 1
         interval = self.interval(DELAYS[middle])
@@ -154,15 +151,14 @@ class _Delays:
     def interval(self, delay: int) -> int:
         """The interval with a delay, which is the best one so far if it is."""
         tried = self.trials.choice(replace(self.base, delay=delay))
-        if self.cycles(tried) < self.cost and len(tried.dfg.nodes) <= self.trials.most:
-            tried = self.trials.tightened(tried, self.reached)
-            if self.cycles(tried) < self.cost:
-                self.found, self.cost = tried, self.cycles(tried)
+        if self.pays(tried) and self.pays(tried := self.trials.tightened(tried, self.reached)):
+            self.found = tried
         return self.trials.full(tried)
 
-    def cycles(self, choice: Choice) -> int:
-        """Those of a row."""
-        return self.trials.full(choice) * (self.trips + choice.kernel.delay)
+    def pays(self, tried: Choice) -> bool:
+        """Whether a choice is better than the best one so far."""
+        fits = len(tried.dfg.nodes) <= self.trials.most
+        return fits and _costs(tried, self.trials) < _costs(self.found, self.trials)
 
 
 def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[int]:
