@@ -38,7 +38,8 @@ def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     waits = 1 < found.interval > found.bounds.resource
     if waits and _has_sequences(trials.loops) and enabled(best.kernel, "chain_stages"):
         chained = _alone(trials.choice(replace(best.kernel, chained=True)), places, trials)
-        if len(chained.dfg.nodes) <= trials.most and _row_cost(chained, trials) < _row_cost(found, trials):
+        fits = len(chained.dfg.nodes) <= trials.most
+        if fits and _row_costs(chained, trials) < _row_costs(found, trials):
             found = chained
     return _searched(found, trials)
 
@@ -64,9 +65,9 @@ def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Tri
     return entered if fits and _costs(entered, trials) < _costs(found, trials) else found
 
 
-def _costs(choice: Choice, trials: Trials) -> tuple[int, int]:
+def _costs(choice: Choice, trials: Trials) -> tuple[int, int, int]:
     """The cycles of a row, and the operations."""
-    return _row_cost(choice, trials), len(choice.dfg.nodes)
+    return *_row_costs(choice, trials), len(choice.dfg.nodes)
 
 
 def _alone(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
@@ -140,7 +141,7 @@ class _Delays:
 
     def between(self, low: int, longest: int, high: int, least: int) -> None:
         """Try delays between two places in the list, whose intervals are the `longest` and the `least`."""
-        most, _ = _costs(self.found, self.trials)
+        most, _ = _row_costs(self.found, self.trials)
         if high - low < 2 or longest == least or least * (self.trips + DELAYS[low + 1]) > most:
             return
         middle = (low + high) // 2 if high < len(DELAYS) else len(DELAYS) - 1
@@ -158,7 +159,7 @@ class _Delays:
     def pays(self, tried: Choice) -> bool:
         """Whether a choice is better than the best one so far."""
         fits = len(tried.dfg.nodes) <= self.trials.most
-        return fits and _costs(tried, self.trials) < _costs(self.found, self.trials)
+        return fits and _row_costs(tried, self.trials) < _row_costs(self.found, self.trials)
 
 
 def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[int]:
@@ -174,11 +175,15 @@ def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool)
             yield SHORT if loop.trips is None else -(-loop.trips // factor)
 
 
-def _row_cost(choice: Choice, trials: Trials) -> int:
-    """The cycles of the shortest rows expected, with what is left empty between them."""
+def _row_costs(choice: Choice, trials: Trials) -> tuple[int, int]:
+    """The cycles of the shortest rows expected, with what is left empty between them.
+
+    First those in a full array, then those in one of which half is for routing.
+    """
     kernel = choice.kernel
     trips = min(_rows(trials.loops, dict(kernel.unroll), False), default=0)
-    return trials.full(choice) * (max(trips, kernel.row) + kernel.delay)
+    iterations = max(trips, kernel.row) + kernel.delay
+    return trials.full(choice) * iterations, choice.interval * iterations
 
 
 def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
