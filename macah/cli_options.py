@@ -151,7 +151,7 @@ def _add_kernels(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KERNEL",
         help="let iterations that wait to receive not hold up others, in one kernel (=KERNEL) or in all"
-        " (default: in those that may wait for an answer to what they send)",
+        " (default: in those that may wait for an answer to what they send, or in vain)",
     )
     add("--no-bubbles", action="store_true", help="bubbles in no kernel unless asked for")
     add(

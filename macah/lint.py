@@ -17,6 +17,7 @@ from macah.diagnostic import Diagnostic
 from macah.lint_close import sends_after_close
 from macah.lint_deadlock import deadlocks
 from macah.lint_ended import ended_loops
+from macah.lint_endless import endless
 from macah.lint_kernels import kernel_warnings
 from macah.lint_names import Names
 from macah.lint_overlap import overlapping_calls
@@ -52,7 +53,7 @@ def warnings(
 class Flow:
     """How what kernels send may lead to what they receive.
 
-    `lock_step`: those that may wait for data that only what they have not sent yet can bring.
+    `lock_step`: those that may wait for data that only what they have not sent yet can bring, or in vain.
     `one_way`: those that certainly receive nothing that comes of what they send, nor use streams that are
     served in turn.
     """
@@ -67,7 +68,8 @@ def flow_of(program: Program) -> Flow:
         return Flow(frozenset(), frozenset())
     with deep_recursion():
         threads = Threads(program, Names(program.unit))
-        return Flow(frozenset(site.name for site, _ in deadlocks(threads)), one_way(threads))
+        lock_step = frozenset(site.name for site, _ in deadlocks(threads)) | endless(threads)
+        return Flow(lock_step, one_way(threads))
 
 
 def _all(

@@ -4,7 +4,8 @@
     w :: x <? ans;
     if (w) done++;
 
-The send waits for what comes, though its condition names neither `w` nor `x`.
+The send waits for what comes, though its condition names neither `w` nor `x`. So does what comes behind a
+loop whose end depends on that, or behind a `break`, `continue` or `return` under such a condition.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from typing import Any
 
 from pycparser import c_ast
 
-from macah.lint_names import Names
+from macah.lint_names import Names, arguments
+from macah.program import walk
 from macah.syntax import Receive, Send, UnrolledFor
 
 _STEPS = frozenset({"++", "--", "p++", "p--"})
 
 _LOOPS = c_ast.For | c_ast.While | c_ast.DoWhile
+_ENDS = c_ast.Break | c_ast.Return | c_ast.Goto
+_JUMPS = _ENDS | c_ast.Continue
 
 Around = tuple[tuple[Any, frozenset[int]], ...]
 """The statements with a condition around another one, from the outermost on, and what that mentions."""
@@ -41,22 +45,27 @@ class _Change:
 
 
 def is_counted(receive: Any, send: Any, names: Names) -> bool:
-    """Whether a send of the same function depends, by its conditions or its value, on what a receive gave.
+    """Whether a send, or a stream's end, depends on what a receive gave: by its value, or as it waits for it.
 
-    Conditions around both do not count: where they fail, neither happens.
+    Conditions around both do not count: where they fail, neither happens. What one function receives and
+    another one sends is taken to depend on it: they work together for some reason.
     """
     function = next((f for d in names.mentioned(receive) if (f := names.function_of.get(id(d)))), None)
     if function is None:
         return False
     changes = list(_Walk(names).changes(function.body, ()))
     places = {id(change.node): place for place, change in enumerate(changes)}
-    if id(receive) not in places or id(send) not in places:
+    if id(receive) not in places:
         return False
-    first = changes[places[id(receive)]]
+    if id(send) not in places:
+        return True
+    first, last = changes[places[id(receive)]], changes[places[id(send)]]
     came = set(first.given)
-    for change in _behind(changes, first, changes[places[id(send)]]):
+    ends = [ids for s, ids in first.around if isinstance(s, _LOOPS) and (s, ids) not in last.around]
+    for change in _behind(changes, first, last):
         conditions = (ids for statement, ids in change.around if (statement, ids) not in first.around)
-        depends = not came.isdisjoint(change.used.union(*conditions))
+        needed = change.used.union(*conditions, *ends if change is last else ())
+        depends = not came.isdisjoint(needed)
         if depends and change.node is send:
             return True
         if depends:
@@ -67,14 +76,24 @@ def is_counted(receive: Any, send: Any, names: Names) -> bool:
 
 
 def _behind(changes: list[_Change], first: _Change, last: _Change) -> list[_Change]:
-    """What comes behind the first one, also when a loop around both starts again."""
+    """What comes behind the first one, also when a loop around both, or else around it, starts again."""
     place = changes.index(first)
-    both = [s for s in first.around if s in last.around and isinstance(s[0], _LOOPS)]
-    if not both:
+    loops = [s for s in first.around if isinstance(s[0], _LOOPS)]
+    both = [s for s in loops if s in last.around]
+    if not loops:
         return changes[place + 1 :]
-    inside = [change for change in changes if both[-1] in change.around]
+    loop = both[-1] if both else loops[0]
+    inside = [change for change in changes if loop in change.around]
     place = inside.index(first)
     return [*2 * (inside[place + 1 :] + inside[:place]), *changes[changes.index(inside[-1]) + 1 :]]
+
+
+def _leaves(node: Any, jumps: Any) -> Iterator[Any]:
+    """The conditions, as statements, under which a statement is left by jumps of these kinds."""
+    if isinstance(node, c_ast.If) and any(isinstance(part, jumps) for part in walk(node)):
+        yield node
+    for child in node:
+        yield from _leaves(child, jumps)
 
 
 class _Walk:
@@ -95,6 +114,10 @@ class _Walk:
                 yield from self.all((node.cond, node.stmt, node.next), self.under(node, around))
             case c_ast.While() | c_ast.DoWhile():
                 yield from self.all((node.cond, node.stmt), self.under(node, around))
+            case c_ast.Compound():
+                for part in node.block_items or ():
+                    yield from self.changes(part, around)
+                    around = (*around, *((jump, self.ids(jump.cond)) for jump in _leaves(part, _JUMPS)))
             case _:
                 yield from self.all(tuple(node), around)
                 yield from self.own(node, around)
@@ -105,7 +128,9 @@ class _Walk:
                 yield from self.changes(node, around)
 
     def under(self, node: Any, around: Around) -> Around:
-        return (*around, (node, self.ids(node.cond)))
+        """A statement with a condition, a loop with those of what leaves it."""
+        left = _leaves(node.stmt, _ENDS) if isinstance(node, _LOOPS) else ()
+        return (*around, (node, self.ids(node.cond).union(*(self.ids(jump.cond) for jump in left))))
 
     def own(self, node: Any, around: Around) -> Iterator[_Change]:
         """What a node itself does, without those in it."""
@@ -122,6 +147,10 @@ class _Walk:
                 yield _Change(node, self.first(node.worked) | self.first(node.target), frozenset(), around)
             case Send():
                 yield _Change(node, self.first(node.worked), self.ids(node.value), around)
+            case c_ast.FuncCall():
+                lent = (p.expr for p in arguments(node) if isinstance(p, c_ast.UnaryOp) and p.op == "&")
+                given = frozenset[int]().union(*(self.first(place) for place in lent))
+                yield _Change(node, given, self.ids(node.args), around, whole=False)
             case _:
                 pass
 

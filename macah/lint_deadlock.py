@@ -55,27 +55,28 @@ def _risky(threads: Threads) -> Iterator[tuple[Event, Event]]:
         if event.entry is not None and event.site is not None:
             kernels.setdefault(event.entry, []).append(event)
     for entry, inside in kernels.items():
-        all_sends = [e for e in inside if e.kind == "send"]
-        sends = [e for e in all_sends if not _primed(e, all_sends, threads)]
+        sends = [e for e in inside if e.kind == "send"]
         for receive in inside:
             if receive.kind == "receive" and receive.node.worked is None:
                 for send in sends:
-                    if send.site is not receive.site and send.leads_to(receive, entry.depth):
+                    overtakes = send.site is not receive.site and send.leads_to(receive, entry.depth)
+                    if overtakes and not _primed(send, receive, inside, threads):
                         yield send, receive
 
 
 def _steps(threads: Threads) -> Steps:
     """What each thread may do behind receiving from a stream, by that stream."""
-    sends: dict[Thread, list[Event]] = {}
+    own: dict[Thread, list[Event]] = {}
     for event in threads.events:
-        if event.kind == "send" and event.site is not None:
-            sends.setdefault(event.thread, []).append(event)
+        if event.site is not None:
+            own.setdefault(event.thread, []).append(event)
 
     def counts(step: Step) -> bool:
         receive, send = step.receive, step.send
         if step.join is not None:
             return True
-        return _depends(receive, send, threads.names) and not _primed(send, sends[send.thread], threads)
+        primed = _primed(send, receive, own[send.thread], threads)
+        return not primed and _depends(receive, send, threads.names)
 
     return by_site(all_steps(threads), counts)
 
@@ -91,16 +92,22 @@ def _depends(receive: Event, send: Event, names: Names) -> bool:
     return is_counted(receive.node, send.node, names)
 
 
-def _primed(send: Event, sends: list[Event], threads: Threads) -> bool:
-    """Whether a loop before has sent many elements to the same stream: so many are under way at once."""
-    earlier = (e for e in sends if e.site is send.site and e.position < send.position)
-    return any(_sends_many(e.loops_before(send), threads) for e in earlier)
+def _primed(send: Event, receive: Event, own: Sequence[Event], threads: Threads) -> bool:
+    """Whether the thread has sent many more elements to that stream before than it has received by then.
+
+    So many are under way at once, and fill pipelines. A loop of unknown length sends many, or receives all.
+    """
+    ahead = [e for e in own if (e.kind, e.site) == ("send", send.site) and e.position < send.position]
+    back = [e for e in own if (e.kind, e.site) == ("receive", receive.site) and e.leads_to(send)]
+    sent = max((_times(e.loops_before(send), threads) for e in ahead), default=0)
+    received = sum(_times(e.loops_before(send), threads) for e in back)
+    return sent >= DEEP and (received == 0 or sent - received >= DEEP)
 
 
-def _sends_many(loops: Sequence[int], threads: Threads) -> bool:
-    """Whether something in these loops may happen as often as pipelines are deep."""
-    trips = [threads.trips.get(loop, DEEP) for loop in loops if loop > 0]
-    return bool(trips) and prod(trips) >= DEEP
+def _times(loops: Sequence[int], threads: Threads) -> float:
+    """How often something in these loops happens; 0 if there are none that repeat it."""
+    trips = [threads.trips(loop) for loop in loops if loop > 0]
+    return prod(trips) if trips and 0 not in trips else 0
 
 
 def _takes_several(step: Step, events: list[Event]) -> bool:
@@ -121,13 +128,13 @@ def _warning(name: str, send: Event, receive: Event, way: Sequence[Step], bubble
     notes = [Note(f"the send to '{spelled(send.stream)}'", place_of(send.node))]
     for step in way:
         got, sent = step.receive, step.send
-        who = f"'{got.thread.name}'"
+        who, gives = f"'{got.thread.name}'", "sends to" if sent.kind == "send" else "closes"
         notes.append(Note(f"{who} receives it from '{spelled(got.stream)}' here", place_of(got.node)))
         if step.join is None:
-            notes.append(Note(f"and sends to '{spelled(sent.stream)}'", place_of(sent.node)))
+            notes.append(Note(f"and {gives} '{spelled(sent.stream)}'", place_of(sent.node)))
         else:
             notes.append(Note("its end is waited for here", place_of(step.join.node)))
-            sender = f"before '{sent.thread.name}' sends to '{spelled(sent.stream)}'"
+            sender = f"before '{sent.thread.name}' {gives} '{spelled(sent.stream)}'"
             notes.append(Note(sender, place_of(sent.node)))
     done = "the receive becomes a bubble instead: an iteration that would wait holds up no other; "
     hint = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 from pycparser import c_ast
@@ -65,8 +66,7 @@ class Threads(Evaluation):
 
     `escaped` are the sites whose streams unseen code may use. A program that is too large has no events.
     `joins` wait for the end of threads, the `values` of each are where these were started, and `starts` says
-    by what each was. `waits`: threads also wait for one another in ways that are not looked into. `trips` are
-    those of loops, by their numbers, where literals say them.
+    by what each was. `waits`: threads also wait for one another in ways that are not looked into.
     """
 
     def __init__(self, program: Program, names: Names) -> None:
@@ -76,7 +76,7 @@ class Threads(Evaluation):
         self.joins: list[Event] = []
         self.starts: dict[Thread, Event] = {}
         self.waits = False
-        self.trips: dict[int, int] = {}
+        self.loop_nodes: dict[int, Any] = {}  # by number
         self.sites: dict[int, Site] = {}
         self._started: dict[int, Site] = {}
         self._call_count = self._loops = self._positions = 0
@@ -90,6 +90,11 @@ class Threads(Evaluation):
     def escaped(self) -> set[object]:
         """Creations of streams that unseen code may use."""
         return self.store.escaped
+
+    def trips(self, loop: int) -> float:
+        """The iterations of a loop, by its number; infinite if literals do not say them."""
+        trips = literal_trips(self.loop_nodes[loop])
+        return inf if trips is None else trips
 
     @property
     def whole(self) -> bool:
@@ -105,7 +110,7 @@ class Threads(Evaluation):
     def _repeat(self) -> None:
         for _ in range(_MOST_ROUNDS):
             self.store.changed = False
-            self.events, self.joins, self.starts, self.trips = [], [], {}, {}
+            self.events, self.joins, self.starts, self.loop_nodes = [], [], {}, {}
             self._call_count = self._loops = self._positions = 0
             outside = Walk(Thread(""), Context(0))
             for node in self.program.unit.ext:
@@ -167,8 +172,7 @@ class Threads(Evaluation):
     def _loop(self, node: Any, at: Walk) -> Iterator[None]:
         self._loops += 1
         number = -self._loops if isinstance(node, UnrolledFor) else self._loops
-        if (trips := literal_trips(node)) is not None:
-            self.trips[number] = trips
+        self.loop_nodes[number] = node
         outer, at.loops, at.last = at.loops, (*at.loops, number), False
         yield
         at.loops = outer

@@ -1,4 +1,4 @@
-"""How often a loop of host code runs, where literals in its head say so: `for (int i = 0; i < 4; i++)`."""
+"""How often a loop runs, as far as its text says it: `for (int i = 0; i < 4; i++)`, `for (;;)`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,29 @@ def literal_trips(loop: Any) -> int | None:
             return None if first is None or last is None else max(0, last - first + (test == "<="))
         case _:
             return None
+
+
+def is_forever(loop: Any) -> bool:
+    """Whether the condition of a loop is always true."""
+    return loop.cond is None or bool(literal(loop.cond))
+
+
+def is_endless(loop: Any) -> bool:
+    """Whether a loop has no end, nor anything that may leave it."""
+    return is_forever(loop) and not _is_left(loop.stmt)
+
+
+def _is_left(node: Any, nested: bool = False) -> bool:
+    """Whether a statement of a loop may leave it; `nested`: a `break` there leaves something inside it."""
+    match node:
+        case c_ast.Return() | c_ast.Goto():
+            return True
+        case c_ast.Break():
+            return not nested
+        case c_ast.For() | c_ast.While() | c_ast.DoWhile() | c_ast.Switch():
+            return any(_is_left(child, True) for child in node)
+        case _:
+            return any(_is_left(child, nested) for child in node)
 
 
 def _changes(node: Any, name: str) -> bool:

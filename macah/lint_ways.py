@@ -20,7 +20,7 @@ from macah.lint_values import Site
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """A receive, and a send that a thread may come to behind it.
+    """A receive, and a send that a thread may come to behind it, or the end of a stream.
 
     `join`: the end of the receiving thread is waited for there, and `then` comes behind it in the same
     thread: the send, or the start of the thread that sends.
@@ -35,6 +35,9 @@ class Step:
 _LEARNS = ("receive", "ended", "look")
 """What tells a thread that something has been sent."""
 
+_GIVES = ("send", "close")
+"""What lets a receive go on."""
+
 Steps = Mapping[Site, Sequence[Step]]
 """By what is received from."""
 
@@ -43,9 +46,9 @@ def all_steps(threads: Threads, kinds: Iterable[str] = ("receive",)) -> Iterator
     """What each thread may send behind events of these kinds."""
     yield from _own_steps(threads, kinds)
     for join in threads.joins:
-        waited = _awaited(threads, join)
+        waited = awaited(threads, join)
         before = [e for e in threads.events if e.site and e.kind in kinds and e.thread in waited]
-        for send in (e for e in threads.events if e.site and e.kind == "send"):
+        for send in (e for e in threads.events if e.site and e.kind in _GIVES):
             then = _behind(threads, join, send)
             if then is not None:
                 yield from (Step(e, send, join, then) for e in before if e.thread is not send.thread)
@@ -130,13 +133,13 @@ def _own_steps(threads: Threads, kinds: Iterable[str]) -> Iterator[Step]:
         if event.site is not None:
             own.setdefault(event.thread, []).append(event)
     for events in own.values():
-        sends = [e for e in events if e.kind == "send"]
+        sends = [e for e in events if e.kind in _GIVES]
         for receive in events:
             if receive.kind in kinds:
                 yield from (Step(receive, send) for send in sends if receive.leads_to(send))
 
 
-def _awaited(threads: Threads, join: Event) -> set[Thread]:
+def awaited(threads: Threads, join: Event) -> set[Thread]:
     """The threads whose end is waited for, as far as they are known, and may have begun."""
     places = {id(value.node) for value in join.values if isinstance(value, Site)}
     return {
@@ -149,7 +152,7 @@ def _awaited(threads: Threads, join: Event) -> set[Thread]:
 def _waits_for_any(threads: Threads, join: Event) -> bool:
     """Whether somebody may be waited for who is not known, before anything is sent."""
     known = bool(join.values) and all(isinstance(value, Site) for value in join.values)
-    return not known and any(e.kind == "send" and _behind(threads, join, e) for e in threads.events)
+    return not known and any(e.kind in _GIVES and _behind(threads, join, e) for e in threads.events)
 
 
 def _behind(threads: Threads, join: Event, send: Event) -> Event | None:

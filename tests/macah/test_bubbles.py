@@ -33,6 +33,7 @@ from macah.walk import flat_map
 
 CASES = Path(__file__).parent.parent / "cases/bubbles"
 LOCK_STEP, NO_ELEMENT = CASES / "lock_step.macah", CASES / "no_such_element.macah"
+SERVERS = CASES / "servers.macah"
 
 EXAMPLE = """void f(int stream out, int stream in) {
   int a = 1, x = 0;
@@ -187,6 +188,66 @@ def test_programs_in_lock_step_run_mapped(depth: int) -> None:
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert len({*outputs}) == 1 and outputs[0].count("\n") == 4
+
+
+@pytest.mark.slow
+def test_servers_send_their_last_answers_before_anybody_sends_more() -> None:
+    command = [sys.executable, "-m", "macah", "run", "-w", str(SERVERS), "--mode"]
+    outputs = [
+        subprocess.run([*command, mode], capture_output=True, text=True, timeout=200, check=True).stdout
+        for mode in ("c", "mapped")
+    ]
+    assert outputs[0] == outputs[1] and outputs[0].count("\n") == 7
+
+
+ASKED = """#include <pthread.h>
+static int stream a, b;
+static void *serve(void *p) {{ int x = 0; serve: kernel {{ {} }} return p; }}
+static void *feed(void *p) {{ for (;;) a <! 1; }}
+int main(void) {{
+  pthread_t t, u;
+  int x = 0, got = 0, w;
+  a = stream_create(int, 32), b = stream_create(int, 32);
+  pthread_create(&t, 0, serve, 0);
+  {}
+}}"""
+FOR_EVER = "for (;;) { x <? a; b <! x; }"
+UNTIL_TOLD = "do { x <? a; b <! x; } while (x);"
+COUNTED = "for (int i = 0; i < 20; i++) { x <? a; b <! x; }"
+TO_THE_END = "while (!pstream_ended(a)) { x <? a; b <! x; }"
+SEND, TAKE = "for (int i = 0; i < 20; i++) a <! i;", "for (int i = 0; i < 20; i++) x <? b;"
+POLL = "while (got < 20) { w :: a <! got; w :: x <? b; if (!w) continue; got++; }"
+LEAVE = "for (;;) { w :: a <! got; w :: x <? b; if (w) got++; if (got == 20) break; }"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "host", "waits"),
+    [
+        (FOR_EVER, SEND + TAKE, True),
+        (COUNTED, SEND + TAKE, False),
+        (UNTIL_TOLD, SEND + "a <! 0;" + TAKE, False),
+        # nobody says that it is over; somebody waits until it is
+        (UNTIL_TOLD, SEND + TAKE, True),
+        (UNTIL_TOLD, SEND + TAKE + "pthread_join(t, 0);", False),
+        # it is said when the answers are there
+        (UNTIL_TOLD, SEND + TAKE + "a <! 0;", True),
+        (UNTIL_TOLD, POLL + "a <! 0;", True),
+        (UNTIL_TOLD, LEAVE + "a <! 0;", True),
+        (TO_THE_END, SEND + TAKE + "pstream_close(a);", True),
+        (TO_THE_END, SEND + "pstream_close(a);" + TAKE, False),
+        # eight are always under way, but not when the end comes
+        (COUNTED, SEND + "for (int i = 0; i < 12; i++) x <? b; a <! 0;", False),
+        (COUNTED, SEND + "for (int i = 0; i < 13; i++) x <? b; a <! 0;", True),
+        # there is always one more
+        (FOR_EVER, "pthread_create(&u, 0, feed, 0);" + TAKE, False),
+    ],
+)
+def test_kernels_that_hold_back_what_is_waited_for_are_found(
+    kernel: str, host: str, waits: bool, tmp_path: Path
+) -> None:
+    source = tmp_path / "t.macah"
+    source.write_text(ASKED.format(kernel, host))
+    assert flow_of(read_program(source)).lock_step == ({"serve"} if waits else set())
 
 
 def test_what_stays_where_nothing_is_received_may_be_no_element() -> None:
