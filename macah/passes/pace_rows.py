@@ -90,15 +90,20 @@ class _Pacer:
             return None
         inner = around[-1].parts.inner
         steps = find_steps(inner)
-        if steps is None or not comes_to_an_end(steps, inner, around) or _is_constant(around[-1]):
+        if steps is None or _is_constant(around[-1]):
+            return None
+        finite = comes_to_an_end(steps, inner, around, self.ahead.invariant)
+        if finite is None:
             return None
         state: Body = ()
         if len(around) > 1:  # what they do together is a row
             state, loop = self.flattened(loop, inner, after)
             starts = {**starts, **constants(state)}
         parts = parts_of(loop.body)
-        nest = parts and self.nest(loop, parts, after, starts)
-        return (*state, *self.paced(nest, starts)) if nest else None
+        nest = self.nest(loop, parts, after, starts) if parts else None
+        if nest is None:
+            return None
+        return (*state, *self.paced(replace(nest, rows=replace(nest.rows, finite=finite)), starts))
 
     def flattened(self, loop: DoWhile, inner: DoWhile, after: Live) -> tuple[Body, DoWhile]:
         """The loops around an inner one as one loop, and the state for it."""
@@ -157,11 +162,12 @@ class _Pacer:
         begins = ends if made.waits else frozenset()
         kept = live_in_loop(parts.inner, nest.finish) | nest.finish | begins
         totals = {v for s in sums for v in written(s.state)}
+        within = Apply("ult", (Read(index.variable), Read(nest.rows.trips)))
         code: Body = (
             *made.start,
             *here,
             *self.guarded(before, made.first, kept),
-            Assign(runs, Apply("ult", (Read(index.variable), Read(nest.rows.trips)))),
+            Assign(runs, either(made.endless, within)),
             *self.guarded(parts.inner.body, Read(runs), nest.finish | begins | totals),
             *here,
             Assign(left, made.last, where),

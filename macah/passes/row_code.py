@@ -20,7 +20,7 @@ from macah.balance import latency
 from macah.ir import Apply, Assign, Body, Const, Expr, Load, Read, Stmt, Variable
 from macah.passes.counters import Starts, shift
 from macah.passes.liveness import Live, live_before
-from macah.passes.predicate import Predicates, either, select
+from macah.passes.predicate import Predicates, either, negate, select
 from macah.propagate import Propagator
 from macah.walk import Renaming, both, children, replace_reads
 
@@ -31,7 +31,7 @@ class Rows:
 
     They assign the variables `moved`. `known` are those of them that a row needs, as they are after `early`;
     `trips` is one of them: how often the inner loop runs. `more` says after `late` whether there is another
-    row, if that is known.
+    row, if that is known. `finite` says that rows have an end; it is the same in all iterations.
     """
 
     moved: tuple[Variable, ...]
@@ -40,6 +40,7 @@ class Rows:
     known: tuple[Variable, ...]
     trips: Variable
     more: Variable | None
+    finite: Expr = ir.TRUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Paced:
     """`state` is assigned before the loop, `start` and `end` are code of its body.
 
     In between, `first` and `last` say whether this is the first or last iteration of a row. Rows for nothing
-    come before if it `waits`.
+    come before if it `waits`; `endless` says that they are over, and rows have no end.
     """
 
     state: Body
@@ -73,6 +74,7 @@ class Paced:
     first: Expr
     last: Expr
     waits: bool
+    endless: Expr
 
 
 def paced(rows: Rows, counted: list[Counted], length: int, starts: Starts, predicates: Predicates) -> Paced:
@@ -137,14 +139,16 @@ class _Maker:
         begun: Expr = ir.TRUE if known else Read(self.begun)
         self.initialize(known, starts)
         step = self.update(begun)
+        endless = both(negate(self.rows.finite), begun)  # rows for nothing do end
+        ends = both(Apply("eq", (Read(self.now), Read(self.end))), negate(endless))
         start = (
-            Assign(self.ends[-1], Apply("eq", (Read(self.now), Read(self.end)))),
+            Assign(self.ends[-1], ends),
             *(Assign(v, Read(self.stages[0][v])) for v in self.kept),
             *(Assign(c.variable, c.at(Read(base), self.now)) for c, base in self.based()),
         )
         end = (*step, *self.state.steps(), Assign(self.first, Read(self.ends[0])), *shift(self.ends))
         first, last = (both(Read(v), begun) for v in (self.first, self.ends[0]))
-        return Paced(self.state.assigns(), start, end, first, last, not known)
+        return Paced(self.state.assigns(), start, end, first, last, not known, endless)
 
     def based(self) -> Iterable[tuple[Counted, Variable]]:
         return zip(self.counted, self.bases, strict=True)

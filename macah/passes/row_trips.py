@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from macah.ir import Apply, Body, Const, DoWhile, Expr, Read, Variable
+from macah.ir import TRUE, Apply, Body, Const, DoWhile, Expr, Read, Variable
 from macah.passes.ahead import Parts
 from macah.passes.counters import Counter, Starts, find_counter
 from macah.trips import conjuncts
-from macah.walk import is_constant, replace_reads, targets, variables_in, written
+from macah.walk import is_constant, loads_in, replace_reads, targets, variables_in, written
 
 MINUS_ONE = (1 << 32) - 1
 
@@ -80,21 +80,25 @@ class Around:
     starts: Starts
 
 
-def comes_to_an_end(steps: Steps, inner: DoWhile, around: Iterable[Around]) -> bool:
-    """True if the bound is not the last number that there is, should it be included.
+def comes_to_an_end(
+    steps: Steps, inner: DoWhile, around: Iterable[Around], invariant: Set[Variable]
+) -> Expr | None:
+    """Whether the bound is not the last number that there is, should it be included; None if that may change.
 
     That is certain for a constant, and for what a loop around steps and compares.
     """
-    if not steps.included:
-        return True
     last = last_number(inner, steps)
     match steps.bound:
+        case _ if not steps.included:
+            return TRUE
         case Const(value):
-            return value != last
-        case Read(variable):
-            return any(_is_another(variable, last, outer, inner, steps.step) for outer in around)
+            return TRUE if value != last else None
+        case Read(variable) if any(_is_another(variable, last, outer, inner, steps.step) for outer in around):
+            return TRUE
+        case bound if {*variables_in(bound)} <= invariant and not any(loads_in(bound)):
+            return Apply("ne", (bound, Const(last)))
         case _:
-            return False
+            return None
 
 
 def _is_another(variable: Variable, last: int, around: Around, inner: DoWhile, step: int) -> bool:

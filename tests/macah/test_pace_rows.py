@@ -1,15 +1,16 @@
 """Nests whose inner loop runs any number of times, flattened so that its end is known ahead."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from control_kernels import count, i, j, kernel, let, loop, n, op, send, x
+from control_kernels import OUT, count, i, j, kernel, let, loop, n, op, send, x
 from nest_checks import agrees, differs, lowered
 from nest_kernels import LEAST, MOST, random_nest
 
 from arch.describe import load_fabric
-from macah import ir
+from macah import ir, run
 from macah.iterations import count_iterations
 from macah.passes.pipeline import optimize
 from macah.run import LimitExceeded, run_kernel
@@ -131,8 +132,7 @@ def test_bounds_near_the_last_number(comparison: str, first: int, step: int) -> 
 
 
 def test_a_loop_that_might_not_end_is_left() -> None:
-    """For the largest bound, `j <= n` is always true; what the outer loop compares is not the largest."""
-    assert not differs(replace(inner(0, op("sle", j, n), 1), row=3), "pace_rows")
+    """For the largest bound, `j <= i` is always true; what the outer loop compares is not the largest."""
     triangle = kernel(
         *count(i, n, let(j, 0), loop(op("sle", j, i), send(j), let(j, op("add", j, 1)))), into=(n,)
     )
@@ -146,6 +146,30 @@ def test_a_loop_that_might_not_end_is_left() -> None:
         into=(n,),
     )
     assert not differs(replace(whole, row=3), "pace_rows")
+
+
+@pytest.mark.parametrize("row", [2, 3, 5])
+@pytest.mark.parametrize(("comparison", "last"), [("sle", MOST), ("ule", (1 << 32) - 1)])
+@pytest.mark.parametrize("before", [0, 1, 6])
+def test_a_loop_does_not_end_at_the_last_number(
+    comparison: str, last: int, before: int, row: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the largest bound, `j <= n` is always true; for the one before it is not."""
+
+    def sent(made: ir.Kernel, bound: int) -> list[tuple[int, ...]]:
+        states: list[run._State] = []
+        monkeypatch.setattr(run, "_State", lambda *given: states.append(State(*given)) or states[-1])
+        with suppress(LimitExceeded):
+            run_kernel(made, {"n": bound, "x": 9}, limit=3000)
+        return states[0].outputs[OUT.name]
+
+    State = run._State
+    made = inner(last - before, op(comparison, j, n), 1)
+    final = optimize(replace(made, row=row))
+    assert differs(replace(made, row=row), "pace_rows")
+    assert sent(made, last - 1) == sent(final, last - 1)
+    endless = sent(final, last)
+    assert len(endless) > 40 and endless == sent(made, last)[: len(endless)]
 
 
 def check(seed: int, started: bool = False) -> bool:
