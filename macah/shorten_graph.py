@@ -61,8 +61,9 @@ class Choices:
         self.plain: dict[int, Past] = {}  # first outputs of this iteration, by node
         self.parent: list[int] = []
         self.ways: dict[int, list[int]] = {}
-        # what drafts do, with the classes of their operands
-        self.keys: dict[int, tuple[tuple[object, ...], tuple[int, ...]]] = {}
+        self.same: dict[tuple[object, ...], int] = {}  # drafts by what they do, to which classes
+        self.users: dict[int, list[int]] = {}  # the drafts in there that have operands of a class
+        self.stale: set[int] = set()  # drafts that are new, or whose operands have become of other classes
         self.inverses: dict[Value, Value] = {}
         self.applied: dict[tuple[str, tuple[Value, ...]], Value] = {}
         self.moved: dict[tuple[int, tuple[Start, ...]], tuple[Value, ...] | None] = {}
@@ -83,6 +84,7 @@ class Choices:
         for node in range(len(self.parent), len(self.graph.drafts)):
             self.parent.append(node)
             self.ways[node] = [node]
+            self.stale.add(node)
 
     def equal(self, node: int, value: Value) -> bool:
         """Note that a node has this value too; False if that is nothing new."""
@@ -95,6 +97,7 @@ class Choices:
         first, second = sorted((mine, other))
         self.parent[second] = first
         self.ways[first] = sorted(self.ways[first] + self.ways.pop(second))
+        self.stale.update(self.users.pop(second, ()))
         return True
 
     def alias(self, value: Value) -> int:
@@ -157,29 +160,29 @@ class Choices:
         return value
 
     def merge_same(self) -> None:
-        """Find drafts that turned out to be the same operation on the same values."""
-        table: dict[object, int] = {}
-        for first in list(self.ways):
-            for node in list(self.ways.get(first, ())):
-                if node in self.fixed:
-                    continue
-                key = self._key(node)
-                other = table.setdefault(key, node)
+        """Find drafts that turned out to be the same operation on the same values; then there may be more.
+
+        That is congruence closure, as e-graphs do it (Willsey et al., egg, POPL 2021: rebuilding).
+        """
+        while self.stale:
+            pending, self.stale = sorted(self.stale - self.fixed), set()
+            for node in pending:
+                if node not in self.ways[self.find(node)]:
+                    continue  # it is another one's twin
+                other = self.same.setdefault(self._key(node), node)
                 if other != node:
                     self.equal(node, Use(other))
-                    table[key] = min(node, other)
+                    self.same[self._key(node)] = min(node, other)
                     self.ways[self.find(node)].remove(max(node, other))
 
     def _key(self, node: int) -> tuple[object, ...]:
-        """What a draft does, to which values: as last time, while no class of its operands has changed."""
-        key, firsts = self.keys.get(node, ((), (-1,)))
-        if any(first < 0 or self.parent[first] != first for first in firsts):
-            draft = self.graph.drafts[node]
-            operands = tuple([self.current(value) for value in draft.operands])
-            pasts = [self.meant(value) for value in operands]
-            key = (draft.op, operands, draft.memory)
-            self.keys[node] = key, tuple([past.node for past in pasts if past is not None])
-        return key
+        """What a draft does, to which values; it is stale once one of these becomes of another class."""
+        draft = self.graph.drafts[node]
+        operands = tuple([self.current(value) for value in draft.operands])
+        for value in operands:
+            if (past := self.meant(value)) is not None:
+                self.users.setdefault(past.node, []).append(node)
+        return draft.op, operands, draft.memory
 
     def is_predicate(self, value: Value) -> bool:
         return self.graph.holds(value)

@@ -14,7 +14,7 @@ from backend.record import made_quickly
 from macah.balance import latency
 from macah.graph import Value
 from macah.shorten_graph import Choices, Start
-from macah.shorten_sweep import NEVER_LATE, Plan, sweep
+from macah.shorten_sweep import NEVER_LATE, Arcs, Plan, awaited, ordered, planned, sweep
 
 
 @made_quickly
@@ -38,14 +38,16 @@ class Times:
     def __init__(self, choices: Choices, orders: Mapping[int, Sequence[Arc]]) -> None:
         self.choices = choices
         self.orders = orders
-        self.arcs: dict[int, tuple[Arc, ...]] = {}
+        self.arcs: list[tuple[Arc, ...]] = []  # by way
+        self.flat = Arcs()  # the same
         self.time: dict[int, int] = {}
         self.needed: set[int] = set()
         self.firsts: dict[int, set[Start]] = {}  # initial values of ways that only delay another class
         self.copied: dict[int, int] = {}  # times if such a way needs a copy, to have two initial values
-        self.begun: dict[int, Start | None] = {}  # what `begins` says, by way
+        self.begun: dict[int, Start] = {}  # what `begins` says, by way
         self.plan = Plan()
         self.classes: list[int] = []  # by position in the plan
+        self.places: dict[int, int] = {}  # and the other way round
         self.interval = 1
         self.known = 0  # drafts up to here have a time
 
@@ -58,17 +60,29 @@ class Times:
 
     def arcs_of(self, way: int) -> tuple[Arc, ...]:
         """What a way waits for: its operands, and the operations that it is ordered behind."""
-        if way not in self.arcs:
-            draft = self.choices.graph.drafts[way]
-            cycles = 0 if draft.op == "mov" else latency(draft.op)
-            found = list(self.orders.get(way, ()))
-            for position, value in enumerate(draft.operands):
-                past = self.choices.meant(value)
-                if past is not None:
-                    last = past.initials[-1] if past.initials else None
-                    found.append(Arc(past.node, past.distance, cycles + past.moves, position, last))
-            self.arcs[way] = tuple(found)
+        while len(self.arcs) <= way:
+            self._enter(len(self.arcs))
         return self.arcs[way]
+
+    def _enter(self, way: int) -> None:
+        """Note what the next way waits for, and what it only delays."""
+        draft = self.choices.graph.drafts[way]
+        cycles = 0 if draft.op == "mov" else latency(draft.op)
+        found = list(self.orders.get(way, ()))
+        for position, value in enumerate(draft.operands):
+            past = self.choices.meant(value)
+            if past is not None:
+                last = past.initials[-1] if past.initials else None
+                found.append(Arc(past.node, past.distance, cycles + past.moves, position, last))
+                if draft.op == "mov" and past.initials:
+                    self.begun[way] = past.initials[0]
+        self.arcs.append(tuple(found))
+        flat = self.flat
+        flat.source.extend(arc.source for arc in found)
+        flat.distance.extend(arc.distance for arc in found)
+        flat.cycles.extend(arc.cycles for arc in found)
+        flat.last += [arc.last for arc in found]
+        flat.first.append(len(flat.source))
 
     def of(self, node: int, last: Start | None = None) -> int:
         """When a value is there to be used, in a later iteration after `last`."""
@@ -102,7 +116,7 @@ class Times:
     def of_way(self, way: int) -> tuple[int, Arc | None]:
         """When a way gives its value, and what it waits for last."""
         latest, last = NEVER_LATE, None
-        for arc in self.arcs.get(way) or self.arcs_of(way):
+        for arc in self.arcs_of(way):
             time = self.of_arc(arc)
             if time > latest:
                 latest, last = time, arc
@@ -123,50 +137,33 @@ class Times:
 
         What `sweep` goes over is made of them.
         """
-        choices, arcs, parent = self.choices, self.arcs, self.choices.parent
-        done: dict[int, bool] = {}
-        found: list[int] = []
-        stack: list[tuple[int, bool]] = []
-        pending = [choices.find(root) for root in roots]
-        later = pending[::-1]
-        while later or stack:
-            if not stack:
-                stack.append((later.pop(), False))
-            node, finished = stack.pop()
-            if finished:
-                found.append(node)
-                continue
-            if node in done:
-                continue
-            done[node] = True
-            stack.append((node, True))
-            for way in choices.ways[node]:
-                for arc in arcs.get(way) or self.arcs_of(way):
-                    source = arc.source
-                    if parent[source] != source:
-                        source = choices.find(source)
-                    if source not in done:
-                        if arc.distance:
-                            later.append(source)
-                        else:
-                            stack.append((source, False))
+        choices = self.choices
         self.estimate(len(choices.graph.drafts))
+        self.arcs_of(len(choices.graph.drafts) - 1)
+        found = ordered([choices.find(root) for root in roots], choices.ways, choices.parent, self.flat)
         self.needed = set(found)
-        for node in found:
-            starts = [self.begins(way) for way in choices.ways[node]]
-            firsts = {start for start in starts if start is not None}
-            if firsts:
-                self.firsts[node] = firsts
-        self.classes = found
-        self.plan = self._planned(found)
+        firsts: dict[int, set[Start]] = {}
+        for way, first in self.begun.items():
+            if (node := choices.find(way)) in self.needed:
+                firsts.setdefault(node, set()).add(first)
+        self.firsts |= firsts
+        self.classes, self.places = found, {node: k for k, node in enumerate(found)}
+        self.plan = planned(
+            found,
+            choices.ways,
+            choices.parent,
+            self.flat,
+            self.begun,
+            self.firsts,
+            self.interval,
+            self.time,
+            self.copied,
+        )
 
     def begins(self, way: int) -> Start | None:
         """The first initial value of what a way only delays; None if it does something."""
-        if way not in self.begun:
-            draft = self.choices.graph.drafts[way]
-            past = self.choices.meant(draft.operands[0]) if draft.op == "mov" else None
-            self.begun[way] = past.initials[0] if past is not None and past.initials else None
-        return self.begun[way]
+        self.arcs_of(way)
+        return self.begun.get(way)
 
     def estimate(self, end: int) -> None:
         """Give drafts that are new, up to number `end`, the times that they have as they were made."""
@@ -188,59 +185,27 @@ class Times:
 
     def critical(self, grown: Iterable[int]) -> list[int]:
         """The classes on the cycles that make times grow: those that the soonest ways wait for."""
-        found: list[int] = []
+        plan, found = self.plan, list[int]()
+        growing = array("i", dict.fromkeys(self.places[self.choices.find(node)] for node in grown))
+        arcs = array("i", [-1]) * len(growing)
+        awaited(plan, growing, arcs)
+        waits = dict(zip(growing, arcs, strict=True))
         visited: set[int] = set()
-        growing = {self.choices.find(node): None for node in grown}
         for start in growing:
             path: dict[int, int] = {}  # how much later each class is than what it waits for
-            node = start
-            while node not in visited and node in growing:
-                visited.add(node)
-                arc = min(map(self.of_way, self.choices.ways[node]), key=lambda way: way[0])[1]
-                if arc is None:
+            place = start
+            while place not in visited and place in waits:
+                visited.add(place)
+                if (arc := waits[place]) < 0:
                     break
-                path[node] = arc.cycles - arc.distance * self.interval
-                node = self.choices.find(arc.source)
-            nodes = list(path)
-            if node in path:
-                cycle = nodes[nodes.index(node) :]
-                if sum(path[node] for node in cycle) > 0:
-                    found += cycle
+                path[place] = plan.weight[arc]
+                place = plan.source[arc]
+            places = list(path)
+            if place in path:
+                cycle = places[places.index(place) :]
+                if sum(path[place] for place in cycle) > 0:
+                    found += [self.classes[place] for place in cycle]
         return found
-
-    def _planned(self, order: list[int]) -> Plan:
-        """The classes with all that is needed to raise their times."""
-        places = {node: k for k, node in enumerate(order)}
-        ways: list[int] = []
-        first: list[int] = []  # arcs of ways
-        arcs: list[Arc] = []
-        for node in order:
-            ways.append(len(first))
-            for way in self.choices.ways[node]:
-                first.append(len(arcs))
-                arcs += self.arcs[way]
-        sources = [self._source(arc) for arc in arcs]
-        interval, times = self.interval, [self.time[node] for node in order]
-        return Plan(
-            array("i", [*ways, len(first)]),
-            array("i", [*first, len(arcs)]),
-            array("i", [self.begun[way] is not None for node in order for way in self.choices.ways[node]]),
-            array("i", [places[source] for source in sources]),
-            array("q", [arc.cycles - arc.distance * interval for arc in arcs]),
-            array("i", map(self._copies, arcs, sources)),
-            array("q", times),
-            array("q", [self.copied.get(node, time) for node, time in zip(order, times, strict=True)]),
-            array("i", [0]) * len(order),
-        )
-
-    def _source(self, arc: Arc) -> int:
-        """The class that an arc comes from."""
-        source = arc.source
-        return source if self.choices.parent[source] == source else self.choices.find(source)
-
-    def _copies(self, arc: Arc, source: int) -> bool:
-        """Whether what comes along an arc from a class begins with another value than its ways do."""
-        return arc.last is not None and source in self.firsts and self.firsts[source] != {arc.last}
 
     def chosen(self, node: int, last: Start | None) -> int:
         """The oldest way of a class that gives it in time, for use in a later iteration after `last`."""
