@@ -60,7 +60,10 @@ def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Tri
     kernel = replace(best.kernel, entered=True)
     if not _is_changed(kernel, "enter_loops") and not _has_nests_in_sequence(trials.loops):
         return found  # and nothing is tried twice
-    entered = _alone(trials.choice(kernel), places, trials)
+    first = trials.choice(kernel)
+    if first.dfg == best.dfg:
+        return found  # there is no loop to be entered
+    entered = _alone(first, places, trials)
     fits = len(entered.dfg.nodes) <= trials.most
     return entered if fits and _costs(entered, trials) < _costs(found, trials) else found
 

@@ -86,7 +86,7 @@ def _depends(receive: Event, send: Event, names: Names) -> bool:
     if receive.node.worked is None:
         return True
     given = {id(d) for part in (receive.node.worked, receive.node.target) for d in names.mentioned(part)}
-    used = {id(d) for d in names.mentioned(send.node.value)}
+    used = {id(d) for d in names.mentioned(send.node.value)} if send.kind == "send" else set[int]()
     if given & (receive.conditions | send.conditions | used):
         return True
     return is_counted(receive.node, send.node, names)

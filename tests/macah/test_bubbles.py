@@ -235,6 +235,7 @@ LEAVE = "for (;;) { w :: a <! got; w :: x <? b; if (w) got++; if (got == 20) bre
         (UNTIL_TOLD, LEAVE + "a <! 0;", True),
         (TO_THE_END, SEND + TAKE + "pstream_close(a);", True),
         (TO_THE_END, SEND + "pstream_close(a);" + TAKE, False),
+        (TO_THE_END, POLL + "pstream_close(a);", True),
         # eight are always under way, but not when the end comes
         (COUNTED, SEND + "for (int i = 0; i < 12; i++) x <? b; a <! 0;", False),
         (COUNTED, SEND + "for (int i = 0; i < 13; i++) x <? b; a <! 0;", True),
