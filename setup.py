@@ -9,6 +9,7 @@ from setuptools import Extension, setup
 
 MODULES = (
     "backend.anneal",
+    "backend.finder",
     "backend.flood",
     "backend.flow",
     "backend.groups",

@@ -14,13 +14,13 @@ from functools import lru_cache
 
 from arch.fabric import Fabric, Kind
 
+from .finder import Ways
 from .flat import Problem
 from .mapping import Mapping, Placement, Schedule
 from .moves import only_outputs
 from .place import place, placement_of
 from .settler import Settler
 from .terrain import ints, rows
-from .words import Ways
 
 MOVES = (2000, 8000)
 """Moves for each operation in the attempts at an interval, one after the other, at effort 1."""
@@ -31,11 +31,14 @@ LARGE = 250_000
 CLOSE = (10,)
 """They end if one leaves more conflicts than that, and none of those before left as few."""
 
-HOT, COLD, STEPS = 300.0, 40.0, 60
+HOT, COLD, STEPS = 300.0, 60.0, 60
 """Temperatures, in hundredths of a cycle, and steps of cooling."""
 
 REACH = 20
 """So many of the nearest units are looked at for an operation."""
+
+LONGEST = 63
+"""Intervals up to this are settled: their slots are bits of a word."""
 
 CONFLICTS = 2000
 """The solver's conflicts for registers."""

@@ -1,8 +1,11 @@
 """The types of `settler.py`."""
 
+cimport cython
+
 from backend.words cimport Words
 
 
+@cython.final
 cdef class Settler:
     cdef int interval, units, tiles, nodes, streams, dear
     cdef unsigned long long seed

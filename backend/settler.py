@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import cython
 from cython.cimports.libc.math import exp
 
-from .words import Ways, Words
+from .words import Words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .finder import Ways
     from .flat import Problem
 
 FAR = cython.declare(cython.int, 1 << 19)
@@ -57,7 +58,7 @@ class Settler:
         for n in range(self.nodes):
             self.put(n, self.unit[n], self.start[n])
         for n in range(self.nodes):
-            self.words.lay(n)
+            self.words.lay(n, FAR << 8)
 
     def random(self, below: cython.int) -> cython.int:
         """A number in [0, below): xorshift64*."""
@@ -247,8 +248,9 @@ class Settler:
         self.words.stamp += 1
         self.words.touched = 0
         change: cython.int = -self.words.take(p)
-        change += self.words.lay(p)
-        if self.accept(change, temperature):
+        most: cython.int = cython.cast(cython.int, 12.0 * temperature)
+        change += self.words.lay(p, most - change)
+        if change <= most and self.accept(change, temperature):
             return True
         self.words.lift_all()
         self.words.take_back()

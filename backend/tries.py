@@ -17,7 +17,7 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
-from .settle import settled, settles
+from .settle import LONGEST, settled, settles
 from .solved import BRIEF, QUESTIONS, Asking, Refuted, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
@@ -195,6 +195,8 @@ class Tries:
     def _settled(self, interval: int, trials: Trials) -> bool:
         """Whether annealing that knows the ways of words gives a mapping; once for an interval."""
         if trials.settled is not None or trials.closed or self.glancing or not self.settles:
+            return False
+        if interval > LONGEST:
             return False
         if not self.overwritten and tight(self.problem, self.bounds, interval):
             return False

@@ -3,8 +3,8 @@
 
 A word is in the output of a tile in the cycle in which it is made, and in some later ones: there its own tile
 and its neighbours read it. From there it goes on to a neighbour's output in the next cycle, or into
-registers of the tile, whence the tile reads it, or puts it out again, up to an interval later. `bring` finds
-the cheapest way by a dynamic program over tiles and cycles, as every step takes one.
+registers of the tile, whence the tile reads it, or puts it out again, up to an interval later. `finder.py`
+finds the cheapest ways.
 
 Types are in `words.pxd`, as `settler.py` needs them, too. Compiled by Cython, or run as it is: both give the
 same result.
@@ -14,29 +14,22 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import cython
+
+from .finder import Finder, Ways
 
 if TYPE_CHECKING:
     from .flat import Problem
 
 # Hundredths of a cycle: a conflict, a slot of an output, a cycle of a value's life.
-DEAR = cython.declare(cython.int, 800)
 AGAIN = cython.declare(cython.int, 60)
+DEAR = cython.declare(cython.int, 780)  # CROSSED slots
 WAIT = cython.declare(cython.int, 12)
-NEVER = cython.declare(cython.int, 1 << 19)
 MOST = cython.declare(cython.int, 24)  # slots that a value claims
-LAYERS = cython.declare(cython.int, 48)  # cycles until a value is read
-
-
-class Ways(NamedTuple):
-    """For each tile those whose outputs it reads (compressed rows), and between all pairs of tiles the cycles
-    that a word needs at least: none to a neighbour; how many registers of its own each has."""
-
-    beside: tuple[array[int], array[int]]
-    apart: array[int]
-    room: int
+FARTHEST = cython.declare(cython.int, 64)  # as in finder.py
+LAYERS = cython.declare(cython.int, 48)
 
 
 class Words:
@@ -53,7 +46,6 @@ class Words:
         self.in_at, self.ins = problem.in_at, problem.ins
         self.out_at, self.outs = problem.out_at, problem.outs
         self.tile, self.apart = t.tile, ways.apart
-        self.beside_at, self.beside = ways.beside
         self.unit, self.start = unit, start
         slots = t.tiles * interval
         self.held, self.full = (array("i", [0]) * slots for _ in range(2))
@@ -65,8 +57,7 @@ class Words:
         self.old_spot, self.old_cycle = (array("i", [0]) * (MOST * nodes + 1) for _ in range(2))
         self.stay, self.old_stay = (array("i", [0]) * (3 * MOST * nodes + 1) for _ in range(2))
         self.want = array("i", [0]) * (2 * len(problem.source) + 2)
-        self.cost, self.parent = (array("i", [0]) * ((LAYERS + 1) * t.tiles) for _ in range(2))
-        self.ever, self.ever_at = (array("i", [0]) * t.tiles for _ in range(2))
+        self.finder = Finder(t.tiles, interval, ways)
 
     def slot(self, cycle: cython.int) -> cython.int:
         """The cycle modulo the interval, not negative."""
@@ -82,6 +73,8 @@ class Words:
         self.held[k] += min(change, 0)
         price: cython.int = DEAR * self.held[k]
         self.held[k] += max(change, 0)
+        if self.held[k] < 3:
+            self.finder.mark(k // self.interval, k % self.interval, self.held[k])
         return price
 
     def claim(self, n: cython.int, change: cython.int) -> cython.int:
@@ -106,6 +99,7 @@ class Words:
         """Have a value in a tile's output in a cycle; the price."""
         i: cython.int = self.number[p]
         if i == MOST:
+            self.paid[p] += DEAR
             return DEAR
         k: cython.int = q * self.interval + self.slot(cycle)
         self.spot[MOST * p + i] = k
@@ -137,6 +131,7 @@ class Words:
                 self.stay[i + 2] = max(self.stay[i + 2], until)
                 return price
         if self.stays[p] == MOST:
+            self.paid[p] += DEAR
             return DEAR
         self.stay[end] = q
         self.stay[end + 1] = since
@@ -145,8 +140,8 @@ class Words:
         return self.fill(q, since + 1, until, 1)
 
     @cython.locals(i=cython.int, j=cython.int, e=cython.int, q=cython.int, t=cython.int, far=cython.int)
-    def lay(self, p: cython.int) -> cython.int:
-        """Bring a value to its readers, one after the other; the price."""
+    def lay(self, p: cython.int, most: cython.int) -> cython.int:
+        """Bring a value to its readers, one by one, until the price is more than `most`; the price."""
         here: cython.int = self.tile[self.unit[p]]
         done: cython.int = self.done(p)
         longest: cython.int = 0
@@ -175,13 +170,16 @@ class Words:
             self.want[2 * j] = t
             self.want[2 * j + 1] = q
             wanted += 1
-        self.paid[p] = late + WAIT * longest
-        price: cython.int = self.paid[p] + self.wait(p, here, done, done + home)
+        price: cython.int = late + WAIT * longest
+        self.paid[p] = price
+        price += self.wait(p, here, done, done + home)
         for i in range(wanted):
             t = self.want[2 * i]
             q = self.want[2 * i + 1]
             far = self.there(p, done, q, t)
-            price += far if far >= 0 else self.bring(p, here, done, q, t)
+            price += far if far >= 0 else self.bring(p, done, q, t, most - price)
+            if price > most:
+                return price
         return price
 
     @cython.locals(i=cython.int, q=cython.int, t=cython.int)
@@ -196,83 +194,40 @@ class Words:
                 return self.wait(p, q, done + t, done + when)
         return -1
 
-    @cython.locals(
-        i=cython.int, k=cython.int, q=cython.int, b=cython.int, t=cython.int, c=cython.int, layer=cython.int
-    )
+    @cython.locals(i=cython.int, t=cython.int, c=cython.int)
     def bring(
-        self, p: cython.int, here: cython.int, done: cython.int, reader: cython.int, when: cython.int
+        self,
+        p: cython.int,
+        done: cython.int,
+        reader: cython.int,
+        when: cython.int,
+        most: cython.int,
     ) -> cython.int:
-        """Bring a value where a tile can read it in a cycle, the cheapest way; the price."""
-        tiles: cython.int = self.tiles
-        for k in range((when + 1) * tiles):
-            self.cost[k] = NEVER
-        for q in range(tiles):
-            self.ever[q] = NEVER
-            self.ever_at[q] = 0
-        enough: cython.int = AGAIN * max(1, self.apart[here * tiles + reader])
-        self.cost[here] = 0
+        """Bring a value where a tile can read it in a cycle, the cheapest way; the price.
+
+        If that is more than `most`, nothing is claimed.
+        """
+        finder: Finder = self.finder
+        finder.begin()
+        finder.add(self.tile[self.unit[p]], 0)
         for i in range(self.number[p]):
             t = self.cycle[MOST * p + i] - done
             if t <= when:
-                self.cost[t * tiles + self.spot[MOST * p + i] // self.interval] = 0
-        for layer in range(when + 1):
-            t = self.slot(done + layer)
-            for q in range(tiles):
-                k = layer * tiles + q
-                if self.cost[k] != 0:
-                    c = self.ever[q]
-                    self.parent[k] = tiles + self.ever_at[q]
-                    if layer > 0:
-                        for i in range(self.beside_at[q], self.beside_at[q + 1]):
-                            b = self.beside[i]
-                            if self.cost[k - q - tiles + b] < c:
-                                c = self.cost[k - q - tiles + b]
-                                self.parent[k] = b
-                    if c < NEVER:
-                        c += AGAIN + DEAR * self.held[q * self.interval + t]
-                    self.cost[k] = c
-            for q in range(tiles):
-                k = layer * tiles + q
-                if self.cost[k] <= self.ever[q]:
-                    self.ever[q] = self.cost[k]
-                    self.ever_at[q] = layer
-                elif layer < when and self.ever_at[q] + self.interval <= layer:
-                    self.look_back(q, layer)
-            if self.ever[reader] <= enough and self.ever_at[reader] + self.interval >= when:
-                break
-        q = reader
-        layer = self.ever_at[reader]
-        c = self.ever[reader]
-        for i in range(self.beside_at[reader], self.beside_at[reader + 1]):
-            b = self.beside[i]
-            if self.cost[when * tiles + b] < c:
-                c = self.cost[when * tiles + b]
-                q = b
-                layer = when
-        c = self.wait(p, reader, done + layer, done + when) if q == reader else 0
-        return c + self.claim_way(p, done, layer, q)
-
-    @cython.locals(t=cython.int)
-    def look_back(self, q: cython.int, layer: cython.int) -> cython.void:
-        """Find the cheapest layer of a tile from which a word can still wait in the next one."""
-        self.ever[q] = NEVER
-        for t in range(max(0, layer + 1 - self.interval), layer + 1):
-            if self.cost[t * self.tiles + q] <= self.ever[q]:
-                self.ever[q] = self.cost[t * self.tiles + q]
-                self.ever_at[q] = t
-
-    def claim_way(self, p: cython.int, base: cython.int, layer: cython.int, q: cython.int) -> cython.int:
-        """Claim what the dynamic program has found to lead to a tile's output in a layer; the price."""
-        price: cython.int = 0
-        while self.cost[layer * self.tiles + q] != 0:
-            b: cython.int = self.parent[layer * self.tiles + q]
-            price += self.hold(p, q, base + layer)
-            if b < self.tiles:
-                q = b
-                layer -= 1
-            else:
-                price += self.wait(p, q, base + b - self.tiles, base + layer - 1)
-                layer = b - self.tiles
+                finder.add(self.spot[MOST * p + i] // self.interval, t)
+        price: cython.int = FARTHEST * AGAIN
+        if most < 0 or finder.find(reader, self.slot(done), when, min(most, price) // AGAIN) < 0:
+            if most < price:
+                return most + 1
+            self.paid[p] += price
+            return price
+        price = 0
+        if finder.tile[0] == reader:
+            price += self.wait(p, reader, done + finder.cycle[0], done + when)
+        for i in range(finder.steps):
+            c = done + finder.cycle[i] - 1
+            price += self.hold(p, finder.tile[i], c + 1)
+            if finder.tile[i] == finder.tile[i + 1]:
+                price += self.wait(p, finder.tile[i], done + finder.cycle[i + 1], c)
         return price
 
     @cython.locals(i=cython.int)
@@ -311,7 +266,7 @@ class Words:
             for i in range(MOST * p, MOST * p + self.number[p]):
                 self.spot[i] = self.old_spot[i]
                 self.cycle[i] = self.old_cycle[i]
-                self.held[self.spot[i]] += 1
+                self.share(self.spot[i], 1)
                 self.owner[self.spot[i]] = p
             self.stays[p] = self.old_stays[p]
             for i in range(3 * MOST * p, 3 * (MOST * p + self.stays[p])):
@@ -356,7 +311,7 @@ class Words:
         for k in range(self.touched):
             if change > most:
                 return change
-            change += self.lay(self.touch[k])
+            change += self.lay(self.touch[k], most - change)
         return change
 
     @cython.locals(k=cython.int)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from random import Random
 from types import ModuleType
 
 import pytest
@@ -24,7 +25,7 @@ from backend.settle import CLOSE, MOVES, settled, settles, ways_of
 
 TORUS, ADRES = load_fabric("satmapit:3x3"), load_fabric("adres:3x3")
 
-HOT = "words", "settler", "settle"
+HOT = "finder", "words", "settler", "settle"
 
 
 def nothing(_: int) -> None:
@@ -115,3 +116,46 @@ def test_compiled_and_plain_python_agree(uncompiled: ModuleType, arch: str, inte
     schedule = Attempts(problem, MapOptions()).schedule(interval, 0)
     plain = uncompiled._cooled(problem, schedule, 5, 40, nothing)
     assert plain == settle._cooled(problem, schedule, 5, 40, nothing)
+
+
+def cheapest(interval: int, held: list[list[int]], begin: int, reader: int, when: int) -> int:
+    """The price of the cheapest way on the torus of 3x3 tiles, by trying steps in its order."""
+    beside = [[q for q in range(9) if _near(p, q)] for p in range(9)]
+    prices = {(begin, 0): 0}
+    while prices:
+        (tile, cycle), price = min(prices.items(), key=lambda one: one[1])
+        del prices[tile, cycle]
+        if (tile == reader and when - cycle <= interval) or (cycle == when and tile in beside[reader]):
+            return price
+        steps = [(next_to, cycle + 1) for next_to in beside[tile]]
+        for there, then in steps + [(tile, cycle + k) for k in range(1, interval + 1)]:
+            if then <= when:
+                paid = price + 1 + 13 * min(held[there][then % interval], 2)
+                prices[there, then] = min(paid, prices.get((there, then), paid))
+    return -1
+
+
+def _near(p: int, q: int) -> bool:
+    """Whether two tiles of the torus of 3x3 tiles are neighbours."""
+    return p != q and (p // 3 == q // 3 or p % 3 == q % 3)
+
+
+def test_ways_are_the_cheapest(uncompiled: ModuleType) -> None:
+    finder_of = sys.modules["backend.finder"].Finder
+    ways, random = ways_of(TORUS), Random(7)
+    for _ in range(60):
+        interval = random.choice((1, 2, 3, 5))
+        held = [[random.choice((0, 0, 1, 2, 3)) for _ in range(interval)] for _ in range(9)]
+        finder = finder_of(9, interval, ways)
+        for tile in range(9):
+            for slot in range(interval):
+                finder.mark(tile, slot, held[tile][slot])
+        begin, reader, when = random.randrange(9), random.randrange(9), random.randrange(1, 9)
+        finder.begin()
+        finder.add(begin, 0)
+        price = finder.find(reader, 0, when, 64)
+        assert price == cheapest(interval, held, begin, reader, when)
+        steps = list(zip(finder.tile, finder.cycle, strict=True))[: finder.steps + 1]
+        assert price < 0 or steps[-1] == (begin, 0)
+        paid = [1 + 13 * min(held[tile][cycle % interval], 2) for tile, cycle in steps[:-1]]
+        assert price < 0 or sum(paid) == price
