@@ -160,7 +160,7 @@ def _add_kernels(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_names,
         metavar="NAME,...",
-        help="leave out optimisations, to see what they are worth; a name that is none lists them",
+        help="leave out optimisations, or all, to see what they are worth; a name that is none lists them",
     )
     add(
         "--dump-after", action="append", default=[], metavar="PASS|all", help="print each kernel after a pass"

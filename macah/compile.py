@@ -28,7 +28,7 @@ from .lint import flow_of
 from .lint_kernels import MORE_MEMORY
 from .loop_counts import Counted, count_loops
 from .lower import lower
-from .optional import GROWING
+from .optional import GROWING, OPTIONAL
 from .options import Options
 from .passes.pipeline import optimize
 from .program import KernelSite, Program
@@ -98,7 +98,8 @@ def _front(
         if {site.name, "*"} & {*options.bubbles}:
             plain = replace(plain, bubbles=True)
         unroll = read_unrolling(program, options.unroll).of(plain)
-        plain = replace(plain, without=frozenset(options.disable), unroll=unroll)
+        without = frozenset(OPTIONAL if "all" in options.disable else options.disable)
+        plain = replace(plain, without=without, unroll=unroll)
         plain = replace(plain, one_way=one_way, words=fabric.largest_memory)
         watch("lower", plain)
     with stages(f"weigh rare branches of {site.name}"):

@@ -215,13 +215,13 @@ def _check_passes(options: Options) -> None:
                 code="usage",
             )
     for name in options.disable:
-        if name not in OPTIONAL:
+        if name not in ("all", *OPTIONAL):
             problem = (
                 f"--disable: no kernel can do without '{name}'"
                 if name in required()
                 else f"--disable: there is no optimisation '{name}'"
             )
-            raise MacahError(problem, hint=f"optimisations: {' '.join(OPTIONAL)}", code="usage")
+            raise MacahError(problem, hint=f"optimisations: all {' '.join(OPTIONAL)}", code="usage")
 
 
 def _check_names(program: Program, option: str, given: Sequence[str]) -> None:

@@ -241,3 +241,16 @@ def test_a_name_that_is_none_lists_those_that_are(names: str, message: str, tmp_
     assert done.returncode == 2
     assert message in done.stderr
     assert " ".join(OPTIONAL) in done.stderr
+
+
+def test_all_optimisations_can_be_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(
+        "void f(int stream s, int n) { kernel { for (int i = 0; i < n; i++) s <! i * 12 / 5; } }\n"
+    )
+    command = [sys.executable, "-m", "macah", "--emit", "dfg", str(source), "--disable"]
+    made = [
+        subprocess.run([*command, names], capture_output=True, text=True, check=True).stdout
+        for names in ("all", ",".join(OPTIONAL), "balance")
+    ]
+    assert made[0] == made[1] != made[2]
