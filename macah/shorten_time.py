@@ -14,7 +14,8 @@ from backend.record import made_quickly
 from macah.balance import latency
 from macah.graph import Value
 from macah.shorten_graph import Choices, Start
-from macah.shorten_sweep import NEVER_LATE, Arcs, Plan, awaited, ordered, planned, sweep
+from macah.shorten_plan import Arcs, Plan, ordered, planned
+from macah.shorten_sweep import NEVER_LATE, awaited, sweep
 
 
 @made_quickly

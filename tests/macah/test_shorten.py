@@ -16,7 +16,7 @@ from backend.run_dfg import run_dfg
 from macah import shorten_time
 from macah.capacity import Capacity
 from macah.passes.pipeline import optimize
-from macah.shorten import MOST_TRIES, _Search, shorten, slow_cycles
+from macah.shorten import MOST_TRIES, _Search, _shortest, shorten, slow_cycles
 from macah.spread import spread
 from macah.todfg import build_dfg
 
@@ -56,16 +56,23 @@ def same(dfg):
         assert runs[0].outputs == runs[1].outputs and runs[0].iterations == runs[1].iterations
 
 
+def plain(name, monkeypatch):
+    """A module as plain Python, whether it is compiled or not."""
+    path = Path(shorten_time.__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"plain_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, f"plain_{name}", module)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_times_are_raised_the_same_by_plain_python(monkeypatch):
-    spec = importlib.util.spec_from_file_location(
-        "plain_sweep", Path(shorten_time.__file__).with_name("shorten_sweep.py")
-    )
-    plain = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "plain_sweep", plain)
-    spec.loader.exec_module(plain)
     graphs = [recurrent(seed) for seed in range(8)]
     compiled = [shorten(dfg, ANY_NUMBER) for dfg in graphs]
-    monkeypatch.setattr(shorten_time, "sweep", plain.sweep)
+    for module, names in (("shorten_plan", ["ordered", "planned"]), ("shorten_sweep", ["awaited", "sweep"])):
+        for name in names:
+            monkeypatch.setattr(shorten_time, name, getattr(plain(module, monkeypatch), name))
+    _shortest.cache_clear()
     assert [shorten(dfg, ANY_NUMBER) for dfg in graphs] == compiled
 
 
