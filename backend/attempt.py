@@ -80,7 +80,7 @@ class Attempts:
         seed = options.seed * 1000003 + interval * 101 + recipe.number
         effort = options.effort * recipe.placing / (2 if problem.nodes > HUGE else 1)
         heat = HOT if interval <= SHORT else WARM
-        first = self._schedule(interval, recipe.stretch)
+        first = self.schedule(interval, recipe.stretch)
         placement = place(problem, first, seed, effort, heat, recipe.central, lambda: pulse(PLACING))
         need = registers_needed(problem, placement.schedule)
         if need > BURSTING * problem.terrain.registers:
@@ -109,11 +109,7 @@ class Attempts:
         mapping = repaired(self.problem, left.nearly, effort, pulse)
         return tried if mapping is None else Tried(mapping, tried.schedule, tried.need)
 
-    def schedule(self, interval: int, number: int) -> Schedule:
-        """Where the attempt of a number begins: with delays a cycle longer than they are, or as long."""
-        return self._schedule(interval, (number + 1) % 2)
-
-    def _schedule(self, interval: int, stretch: int) -> Schedule:
+    def schedule(self, interval: int, stretch: int) -> Schedule:
         """Where placement begins: early, or where registers are scarce with what holds the fewest values."""
         problem = self.problem
         start = modulo_schedule(problem, interval, stretch) or earliest_starts(problem, interval)

@@ -19,7 +19,6 @@ import cython
 
 CROSSED = cython.declare(cython.int, 13)
 FARTHEST = cython.declare(cython.int, 64)  # what a way may cost
-LAYERS = cython.declare(cython.int, 48)  # cycles until a value is read
 
 
 class Ways(NamedTuple):

@@ -22,16 +22,25 @@ from .place import place, placement_of
 from .settler import Settler
 from .terrain import ints, rows
 
-MOVES = (2000, 8000)
-"""Moves for each operation in the attempts at an interval, one after the other, at effort 1."""
+FIRST, OTHER = 2000, 8000
+"""Moves for each operation in the attempts at an interval, at effort 1."""
 
-LARGE = 250_000
+SOON = range(2)
+"""These come before the solver's first answer, others after it."""
+
+WORK, MOST = 12_000_000, 4
+"""So many others, if one comes to its moves times tiles and OVERHEAD, but from 1 to MOST."""
+
+OVERHEAD = 8
+
+LARGE = 600_000
 """The most moves of an attempt."""
 
-CLOSE = (10,)
-"""They end if one leaves more conflicts than that, and none of those before left as few."""
+CLOSE, EACH, CLOSER = 7, 20, 2
+"""They end if the first leaves more conflicts than CLOSE, and one for EACH so many operations, or if after
+another none has left as few as CLOSER."""
 
-HOT, COLD, STEPS = 300.0, 60.0, 60
+HOT, COLD, STEPS = 300.0, 50.0, 60
 """Temperatures, in hundredths of a cycle, and steps of cooling."""
 
 REACH = 20
@@ -96,26 +105,37 @@ def settles(problem: Problem) -> bool:
 
 def settled(
     problem: Problem,
-    schedules: Callable[[int], Schedule],
+    schedule: Schedule,
     seed: int,
     effort: float,
     refuted: Callable[[], bool],
     pulse: Callable[[int], None],
+    numbers: range = SOON,
+    fewest: int = 1 << 30,
 ) -> Mapping | int:
-    """A mapping that an attempt finds, each from a schedule of its own; or the fewest conflicts left.
+    """A mapping that an attempt finds, or the fewest conflicts left, of those before, too.
+
+    The schedule is best a tight one: from longer ones, words live longer at the end, too.
 
     After the first it is asked whether there can be a mapping at all, for which a solver has to be loaded.
     `pulse` is told again and again how many conflicts there are, and may raise what ends the work.
     """
-    fewest = 1 << 30
-    for number, moves in enumerate(MOVES):
-        count, placement = _cooled(problem, schedules(number), seed + number, round(effort * moves), pulse)
+    for number in numbers:
+        moves = round(effort * (OTHER if number else FIRST))
+        count, placement = _cooled(problem, schedule, seed + number, moves, pulse)
         if count == 0 and (mapping := _routed(problem, placement)):
             return mapping
         fewest = min(fewest, max(count, 1))
-        if (number < len(CLOSE) and fewest > CLOSE[number]) or (number == 0 and refuted()):
+        close = CLOSER if number else CLOSE + problem.nodes // EACH
+        if fewest > close or (number == 0 and refuted()):
             break
     return fewest
+
+
+def others(problem: Problem) -> range:
+    """The attempts after the first ones that take about as long as the solver's answers."""
+    each = OTHER * problem.nodes * (len(problem.fabric.tiles) + OVERHEAD)
+    return range(SOON.stop, SOON.stop + min(max(WORK // each, 1), MOST))
 
 
 def _cooled(

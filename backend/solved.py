@@ -67,8 +67,18 @@ PATIENT = (
 )
 """These come after the first attempt. Who is asked again goes on with what has been learnt; which way meets a
 mapping soon is luck. The strictest way leaves so little choice that a long question is worth it: one that
-is as long in another way meets hardly any. Of graphs that settle (settle.py) it is asked at intervals up to
-SHORT alone, where the next one is far slower."""
+is as long in another way meets hardly any."""
+
+SETTLING = ((1, "near", 2000), (2, "swift, near", 2500), (2, "swift", 7000))
+SETTLING_SHORT = (
+    (1, "near", 2000),
+    (1, "swift, near", 2000),
+    (2, "swift", 7000),
+    (2, "swift, strict", 1000),
+    (1, "swift, strict", 14_500),
+)
+"""The same of graphs that settle (settle.py), which have had most of the patience there; at intervals up to
+SHORT, where the next one is far slower."""
 
 FEWER = 2
 """So many of them if annealing has left more than NEAR conflicts for an operation, or the graph is larger
@@ -207,11 +217,10 @@ class Asking:
 
         each, until = left / max(1, self.problem.nodes), time.monotonic() + seconds
         questions = PATIENT if each <= NEAR and small(self.problem) else PATIENT[: FEWER * (each <= FAR)]
-        mild = self.interval > SHORT and settles(self.problem)
+        if settles(self.problem) and len(questions) > FEWER:
+            questions = SETTLING if self.interval > SHORT else SETTLING_SHORT
         try:
             for slack, way, conflicts in questions:
-                if mild and Way(way).strict:
-                    continue
                 if slack <= (self.strictly if Way(way).strict else self.refuted):
                     continue
                 if found := self._ask(slack, way, conflicts, until - time.monotonic()):

@@ -17,7 +17,7 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
-from .settle import LONGEST, settled, settles
+from .settle import CLOSER, LONGEST, SOON, others, settled, settles
 from .solved import BRIEF, QUESTIONS, Asking, Refuted, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
@@ -60,9 +60,10 @@ IN_VAIN = 1.1
 """Where words leave tiles through one register alone, and the solver is not asked with patience, no attempts
 follow a hasty one that leaves more conflicts than so many times the operations."""
 
-NEAR = 3
-"""If annealing that knows the ways of words leaves more conflicts than that, the solver is not asked with
-patience, and no other attempts are made."""
+NEAR, FAR = 3, 10
+"""If annealing that knows the ways of words leaves more conflicts than NEAR, the solver is not asked with
+patience, and no other attempts are made; if more than FAR, it is not asked at all, but for intervals up to
+SHORT, where the next one is far slower."""
 
 LOST = 4
 """With so many times more, longer intervals are tried in long steps, once each."""
@@ -79,6 +80,7 @@ class Trials:
     mended: int = 1 << 30
     hasty: bool = False
     settled: int | None = None
+    again: bool = False
     weighed: bool = False
     closed: bool = False
     asked: bool = False
@@ -128,12 +130,12 @@ class Tries:
         attempts, first = self._attempts(interval)
         if self._hastily(interval, trials) or self._settled(interval, trials):
             return
-        if self._early(interval, trials):
+        if self._early(interval, trials) or self._settled_at_last(interval, trials):
             return
         if trials.settled and self.overwritten and self._patient(interval):
             trials.made, trials.fewest, trials.closed = max(1, trials.made), trials.settled, True
-        elif trials.settled and trials.settled > NEAR and self._patient(interval):
-            trials.closed = True
+        elif trials.settled and self.problem.nodes <= MANY:
+            trials.closed = self._patient(interval) or trials.settled <= LIKELY
         ready = not quick or (trials.settled and trials.closed)
         if ready and trials.made >= first and self._solved(interval, brief=False):
             return
@@ -160,6 +162,8 @@ class Tries:
                 if trials.asked and not near:
                     break
             elif trials.made == self._before_solver(first) and self._solved(interval, brief=quick):
+                break
+            if self.settles and not self.overwritten and self.problem.nodes <= MANY:
                 break
             if trials.made < first and result < STARVED and (self._patient(interval) or not self.lost):
                 continue
@@ -200,12 +204,22 @@ class Tries:
             return False
         if not self.overwritten and tight(self.problem, self.bounds, interval):
             return False
-        attempts = self.ahead.attempts
-        schedules = partial(attempts.schedule, interval)
+        return self._settle(interval, trials, SOON, 1 << 30)
+
+    def _settled_at_last(self, interval: int, trials: Trials) -> bool:
+        """Whether more of it does, where little is missing."""
+        left = trials.settled
+        if not left or trials.closed or trials.again or left > CLOSER:
+            return False
+        trials.again = True
+        return self._settle(interval, trials, others(self.problem), left)
+
+    def _settle(self, interval: int, trials: Trials, numbers: range, fewest: int) -> bool:
+        """Whether attempts of some numbers at that give a mapping."""
+        schedule = self.ahead.attempts.schedule(interval, stretch=0)
         pulse, seed = self._pulse(f"II {interval}, settling"), self.options.seed * 1000003 + interval * 101
-        found = settled(
-            self.problem, schedules, seed, self.options.effort, lambda: self._refuted(interval), pulse
-        )
+        effort, refuted = self.options.effort, partial(self._refuted, interval)
+        found = settled(self.problem, schedule, seed, effort, refuted, pulse, numbers, fewest)
         trials.settled = found if isinstance(found, int) else 0
         if isinstance(found, Mapping):
             self.best = found
@@ -273,6 +287,8 @@ class Tries:
     def _early(self, interval: int, trials: Trials) -> bool:
         """Whether the solver's first answer settles it, where it is the one to ask; once for an interval."""
         if not self.overwritten or trials.asking or trials.closed or self._distant(interval):
+            return False
+        if trials.settled and trials.settled > FAR and interval > SHORT and self._patient(interval):
             return False
         found = self._asking(interval).early(self.clock.left())
         trials.asked |= found is not None
@@ -370,8 +386,9 @@ class Tries:
         return interval > max(DISTANT * self.least, self.least + PATIENT_STEPS)
 
     def _before_solver(self, first: int) -> int:
-        """After so many attempts the solver is asked; of small graphs it knows more than the second."""
-        return 1 if small(self.problem) else first
+        """After so many attempts the solver is asked. It knows more than the second of small graphs, and
+        where words leave tiles through one register alone."""
+        return 1 if small(self.problem) or self.settles else first
 
     def _hopeless(self) -> int:
         """With so many conflicts left, other seeds do not help either."""

@@ -29,7 +29,7 @@ DEAR = cython.declare(cython.int, 780)  # CROSSED slots
 WAIT = cython.declare(cython.int, 12)
 MOST = cython.declare(cython.int, 24)  # slots that a value claims
 FARTHEST = cython.declare(cython.int, 64)  # as in finder.py
-LAYERS = cython.declare(cython.int, 48)
+LAYERS = cython.declare(cython.int, 62)  # cycles until a value is read: bits of a word
 
 
 class Words:

@@ -28,6 +28,9 @@ from .todfg import build_dfg
 LIGHTER = 0.85
 """A form for a longer interval is one of its own if it has no more than this part of the operations."""
 
+ROOMY = 0.35
+"""The fastest form comes first where its operations have no more than this part of the tiles' slots."""
+
 
 @dataclass(frozen=True)
 class Front:
@@ -76,8 +79,12 @@ def _first_mapped(
 def _forms(front: Front, fabric: Fabric, interval: int) -> Iterator[Front]:
     """A kernel made for an interval, if that makes it lighter by far, and as fast as it can be.
 
-    What is made for the next longer one is lighter still, and sometimes fast enough: it comes first.
+    What is made for the next longer one is lighter still, and sometimes fast enough: it comes first, unless
+    there is so much room that this gains nothing, as making it takes longer than mapping then.
     """
+    roomy = len(front.dfg.nodes) <= ROOMY * len(fabric.tiles) * interval
+    if roomy:
+        yield front
     heaviest = LIGHTER * len(front.dfg.nodes)
     for least in (interval + 1, interval):
         if least <= minimum_interval(front.dfg, fabric).mii:
@@ -87,7 +94,8 @@ def _forms(front: Front, fabric: Fabric, interval: int) -> Iterator[Front]:
             break
         if minimum_interval(dfg, fabric).mii <= interval:
             yield replace(front, dfg=dfg)
-    yield front
+    if not roomy:
+        yield front
 
 
 def ungrown(front: Front, fabric: Fabric) -> Front | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -21,7 +20,7 @@ from backend.check import check_mapping
 from backend.dfg import DFG
 from backend.flat import Problem
 from backend.mapping import MapOptions, Mapping
-from backend.settle import CLOSE, MOVES, settled, settles, ways_of
+from backend.settle import CLOSE, CLOSER, others, settled, settles, ways_of
 
 TORUS, ADRES = load_fabric("satmapit:3x3"), load_fabric("adres:3x3")
 
@@ -35,8 +34,8 @@ def nothing(_: int) -> None:
 def found(dfg: DFG, arch: str, interval: int, seed: int = 1) -> Mapping | int:
     """What settling comes to."""
     problem = Problem(dfg, load_fabric(arch))
-    schedules = partial(Attempts(problem, MapOptions()).schedule, interval)
-    return settled(problem, schedules, seed, 1.0, lambda: False, nothing)
+    schedule = Attempts(problem, MapOptions()).schedule(interval, 0)
+    return settled(problem, schedule, seed, 1.0, lambda: False, nothing)
 
 
 @pytest.mark.parametrize("arch", ["satmapit:2x2", "satmapit:3x3", "adres:3x3", "adres:4x4"])
@@ -74,7 +73,9 @@ def test_neighbours_read_at_once_and_others_a_cycle_later_for_each_tile() -> Non
     assert torus.room == 4
 
 
-def left(monkeypatch: pytest.MonkeyPatch, counts: list[int], refuted: bool = False) -> int:
+def left(
+    monkeypatch: pytest.MonkeyPatch, counts: list[int], refuted: bool = False, numbers: range = range(4)
+) -> int:
     """How many attempts are made if they leave so many conflicts."""
     made: list[int] = []
 
@@ -84,15 +85,24 @@ def left(monkeypatch: pytest.MonkeyPatch, counts: list[int], refuted: bool = Fal
 
     monkeypatch.setattr(settle, "_cooled", cooled)
     problem = Problem(fir(4), TORUS)
-    schedules = partial(Attempts(problem, MapOptions()).schedule, 4)
-    assert settled(problem, schedules, 1, 1.0, lambda: refuted, nothing) == min(made)
+    schedule = Attempts(problem, MapOptions()).schedule(4, 0)
+    assert settled(problem, schedule, 1, 1.0, lambda: refuted, nothing, numbers) == min(made)
     return len(made)
 
 
 def test_attempts_end_where_the_first_leave_many_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert left(monkeypatch, [CLOSE[0] + 1]) == 1
-    assert left(monkeypatch, [1] * len(MOVES)) == len(MOVES)
+    assert left(monkeypatch, [CLOSE + 1]) == 1
+    assert left(monkeypatch, [CLOSE, CLOSER + 1]) == 2
+    assert left(monkeypatch, [CLOSE, CLOSER, 5, 5]) == 4
     assert left(monkeypatch, [1], refuted=True) == 1
+
+
+def test_small_graphs_on_few_tiles_get_more_attempts() -> None:
+    numbers = [others(Problem(layered(n, 1), load_fabric(arch))) for n, arch in SIZES]
+    assert [(one.start, len(one)) for one in numbers] == [(2, 4), (2, 2), (2, 1)]
+
+
+SIZES = (16, "satmapit:2x2"), (30, "satmapit:4x4"), (90, "satmapit:4x4")
 
 
 @pytest.fixture

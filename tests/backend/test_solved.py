@@ -12,7 +12,20 @@ from backend.dfg import DFG, Const, Use
 from backend.flat import Problem
 from backend.mapper import map_kernel
 from backend.mapping import EFFORTS, MapOptions, Mapping
-from backend.solved import FAR, FEWER, LARGEST, NEAR, PATIENT, Asking, Refuted, overwritten, small, solved
+from backend.solved import (
+    FAR,
+    FEWER,
+    LARGEST,
+    NEAR,
+    PATIENT,
+    SETTLING,
+    SETTLING_SHORT,
+    Asking,
+    Refuted,
+    overwritten,
+    small,
+    solved,
+)
 
 TORUS = load_fabric("satmapit:2x2")
 
@@ -131,7 +144,10 @@ def test_the_more_conflicts_annealing_leaves_the_fewer_questions_are_asked(
         asked.clear()
         Asking(problem, 1, 1.0).decided(int(each * problem.nodes), 1e9)
         found.append(tuple(asked))
-    assert found == [PATIENT, PATIENT[:FEWER], ()]
+    assert found == [SETTLING_SHORT, PATIENT[:FEWER], ()]
+    asked.clear()
+    Asking(problem, 3, 1.0).decided(0, 1e9)
+    assert tuple(asked) == SETTLING
 
 
 def test_parts_of_an_array_are_not_asked_about_with_patience(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +164,7 @@ def test_parts_of_an_array_are_not_asked_about_with_patience(monkeypatch: pytest
 def test_that_no_mapping_is_of_the_strictest_kind_refutes_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only questions of that kind, with as much slack or less, are left out."""
     problem = Problem(wide(4, Const(1)), TORUS)
-    strict = [(slack, way) for slack, way, _ in PATIENT if way.endswith("strict")]
+    strict = [(slack, way) for slack, way, _ in SETTLING_SHORT if way.endswith("strict")]
     asking = Asking(problem, 1, 1.0)
     assert asking._ask(2, "swift, strict", 1000, 1e9) is None
     assert (asking.refuted, asking.strictly) == (0, 2)
@@ -156,4 +172,4 @@ def test_that_no_mapping_is_of_the_strictest_kind_refutes_no_other(monkeypatch: 
     asked: list[tuple[int, str]] = []
     monkeypatch.setattr(Asking, "_ask", lambda _, slack, way, *__: asked.append((slack, way)))
     asking.decided(0, 1e9)
-    assert asked == [(slack, way) for slack, way, _ in PATIENT if (slack, way) not in strict]
+    assert asked == [(slack, way) for slack, way, _ in SETTLING_SHORT if (slack, way) not in strict]

@@ -10,7 +10,7 @@ from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.check import check_mapping
 from macah.compile import fronts, map_front
-from macah.forms import Front
+from macah.forms import Front, _forms
 from macah.options import Options
 from macah.program import read_program
 from macah.stages import Stages
@@ -46,3 +46,11 @@ def test_the_form_for_an_interval_is_mapped_where_the_fastest_is_not(
     check_mapping(mapping)
     assert mapping.interval == interval and mapping.dfg == found.dfg
     assert len(found.dfg.nodes) < 0.85 * len(front.dfg.nodes)
+
+
+@pytest.mark.parametrize(("array", "roomy"), [("satmapit:4x4", True), ("satmapit:2x2", False)])
+def test_the_fastest_form_comes_first_where_there_is_room(array: str, roomy: bool) -> None:
+    """What is made for a longer interval would gain nothing there, and takes a second."""
+    front, _ = front_of("srand", array)
+    forms = list(_forms(front, load_fabric(array), 8))
+    assert (forms[0] is front, forms[-1] is front) == (roomy, not roomy) and len(forms) > 1
