@@ -77,7 +77,8 @@ def _is_told(loop: Any, receive: Event, threads: Threads) -> bool:
     if is_forever(loop):
         return True
     asks = any(isinstance(node, c_ast.FuncCall) for node in walk(loop.cond))
-    return asks or threads.names.mentioned(receive.node.target)[0] in threads.names.mentioned(loop.cond)
+    asked = threads.names.mentioned(loop.cond)
+    return asks or any(d in asked for d in threads.names.mentioned(receive.node.target)[:1])
 
 
 def _is_ended(receive: Event, threads: Threads) -> bool:

@@ -100,6 +100,7 @@ def _ordered(
 
 
 @cython.cfunc
+@cython.exceptval(-1)
 def _find(parent: list[int], node: cython.int) -> cython.int:
     while parent[node] != node:
         node = parent[node]
