@@ -12,7 +12,7 @@ from math import prod
 
 from macah.diagnostic import Diagnostic, Note
 from macah.lint_counted import is_counted
-from macah.lint_events import Entry, Event, Thread
+from macah.lint_events import Event, Thread, by_entry
 from macah.lint_names import Names, spelled
 from macah.lint_threads import Threads
 from macah.lint_ways import Step, Steps, all_steps, by_site, way
@@ -50,11 +50,7 @@ def deadlocks(
 
 def _risky(threads: Threads) -> Iterator[tuple[Event, Event]]:
     """The sends of kernels, each with the blocking receives of the same kernel that may overtake it."""
-    kernels: dict[Entry, list[Event]] = {}
-    for event in threads.events:
-        if event.entry is not None and event.site is not None:
-            kernels.setdefault(event.entry, []).append(event)
-    for entry, inside in kernels.items():
+    for entry, inside in by_entry(e for e in threads.events if e.site is not None).items():
         sends = [e for e in inside if e.kind == "send"]
         for receive in inside:
             if receive.kind == "receive" and receive.node.worked is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pycparser import c_ast
 
-from macah.lint_events import Entry, Event
+from macah.lint_events import Event, by_entry
 from macah.lint_threads import Threads
 from macah.lint_trips import is_endless, is_forever
 from macah.lint_ways import awaited
@@ -24,13 +24,9 @@ def endless(threads: Threads) -> frozenset[str]:
     """The kernels with a receive that may wait for ever, and with sends that it may hold up."""
     waiting = _forever(threads)
     sites = {id(site.node): site for site in threads.program.kernels}
-    kernels: dict[Entry, list[Event]] = {}
-    for event in threads.events:
-        if event.entry is not None:
-            kernels.setdefault(event.entry, []).append(event)
     return frozenset(
         sites[id(entry.node)].name
-        for entry, inside in kernels.items()
+        for entry, inside in by_entry(threads.events).items()
         if any(
             receive in waiting and send.kind == "send" and send.leads_to(receive, entry.depth)
             for receive in inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,3 +87,12 @@ class Walk:
     entry: Entry | None = None
     conditions: frozenset[int] = frozenset()
     last: bool = False
+
+
+def by_entry(events: Iterable[Event]) -> dict[Entry, list[Event]]:
+    """Those in kernels, by kernel and the place that it is entered from."""
+    found: dict[Entry, list[Event]] = {}
+    for event in events:
+        if event.entry is not None:
+            found.setdefault(event.entry, []).append(event)
+    return found

@@ -13,7 +13,7 @@ from itertools import product
 
 from networkx import Graph, connected_components
 
-from macah.lint_events import Entry, Event, Thread
+from macah.lint_events import Event, Thread, by_entry
 from macah.lint_threads import Threads
 from macah.lint_values import Site
 
@@ -95,10 +95,7 @@ def one_way(threads: Threads) -> frozenset[str]:
     if not threads.whole or unseen or waits:
         return frozenset()
     steps = by_site(all_steps(threads, _LEARNS))
-    inside: dict[Entry, list[Event]] = {}
-    for event in events:
-        if event.entry is not None:
-            inside.setdefault(event.entry, []).append(event)
+    inside = by_entry(events)
     tied = {
         id(entry.node)
         for entry, own in inside.items()

@@ -49,6 +49,23 @@ def _last(
     return arc
 
 
+@cython.cfunc
+def _ready(
+    arc: cython.int,
+    source: cython.int[::1],
+    weight: cython.longlong[::1],
+    copies: cython.int[::1],
+    time: cython.longlong[::1],
+    copied: cython.longlong[::1],
+) -> cython.longlong:
+    """When what comes along an arc is there."""
+    if arc < 0:
+        return _NEVER
+    if copies[arc]:
+        return copied[source[arc]] + weight[arc]
+    return time[source[arc]] + weight[arc]
+
+
 def awaited(plan: Plan, classes: array[int], found: array[int]) -> None:
     """Note which arc the soonest way of each of some classes, by position, waits for last; -1 if for none."""
     _awaited(
@@ -61,12 +78,9 @@ def awaited(plan: Plan, classes: array[int], found: array[int]) -> None:
     i=cython.int,
     k=cython.int,
     w=cython.int,
-    a=cython.int,
-    s=cython.int,
     arc=cython.int,
     soonest=cython.longlong,
     latest=cython.longlong,
-    t=cython.longlong,
 )
 def _awaited(
     ways: cython.int[::1],
@@ -84,9 +98,7 @@ def _awaited(
         soonest = _ALWAYS
         for w in range(ways[k], ways[k + 1]):
             arc = _last(w, arcs, source, weight, copies, time, copied)
-            latest = _NEVER
-            if arc >= 0:
-                latest = (copied if copies[arc] else time)[source[arc]] + weight[arc]
+            latest = _ready(arc, source, weight, copies, time, copied)
             if latest < soonest:
                 soonest = latest
                 found[i] = arc
@@ -113,12 +125,10 @@ def sweep(plan: Plan) -> int:
     count=cython.int,
     k=cython.int,
     w=cython.int,
-    a=cython.int,
-    s=cython.int,
+    arc=cython.int,
     soonest=cython.longlong,
     soonest_copied=cython.longlong,
     latest=cython.longlong,
-    t=cython.longlong,
 )
 def _sweep(
     ways: cython.int[::1],
@@ -137,9 +147,7 @@ def _sweep(
         soonest_copied = _ALWAYS
         for w in range(ways[k], ways[k + 1]):
             arc = _last(w, arcs, source, weight, copies, time, copied)
-            latest = _NEVER
-            if arc >= 0:
-                latest = (copied if copies[arc] else time)[source[arc]] + weight[arc]
+            latest = _ready(arc, source, weight, copies, time, copied)
             if latest < soonest:
                 soonest = latest
             latest += begins[w]
