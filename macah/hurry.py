@@ -35,7 +35,7 @@ ROWS = (2, 3, 4)
 def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     """The choice with what makes recurrences of control shorter; `places` are of loops to test first."""
     found = _entered(_alone(best, places, trials), best, places, trials)
-    waits = 1 < found.interval > found.bounds.resource
+    waits = 1 < found.interval > found.bounds.resource or trials.waits(found)
     if waits and _has_sequences(trials.loops) and enabled(best.kernel, "chain_stages"):
         chained = _alone(trials.choice(replace(best.kernel, chained=True)), places, trials)
         fits = len(chained.dfg.nodes) <= trials.most
@@ -89,8 +89,8 @@ def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
 
 def _paced(best: Choice, trials: Trials) -> Choice:
     """The choice with rows of some length at least, if that is better."""
-    found, hurried = best, best.bounds.recurrence > best.bounds.resource
-    wanted = hurried and _has_rows(trials.loops) and enabled(best.kernel, "pace_rows")
+    found = best
+    wanted = trials.waits(best) and _has_rows(trials.loops) and enabled(best.kernel, "pace_rows")
     for length in ROWS if wanted else ():
         if found.bounds.recurrence == 1:
             break
@@ -190,12 +190,9 @@ def _row_costs(choice: Choice, trials: Trials) -> tuple[int, int]:
 
 
 def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
-    """True if there are several loops in another one, of which one does not always run equally often."""
-    return any(
-        (len(loop.loops) > 1 and any(inner.trips is None for inner in loop.loops))
-        or _has_sequences(loop.loops)
-        for loop in loops
-    )
+    """True if there are loops in sequence of which one does not always run equally often."""
+    several = len(loops) > 1 and any(loop.trips is None for loop in loops)
+    return several or any(_has_sequences(loop.loops) for loop in loops)
 
 
 def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:

@@ -83,6 +83,11 @@ class Trials:
         """The interval of a choice for which a fuller array will do."""
         return max(choice.bounds.mii, self.crowd(choice.dfg, FULL))
 
+    def waits(self, choice: Choice) -> bool:
+        """Whether shorter recurrences might help: alone, or as ports can be shared then (`share_ports`)."""
+        recurrence, resource = choice.bounds.recurrence, choice.bounds.resource
+        return recurrence > resource or recurrence == resource > self.crowd(choice.dfg, FULL)
+
     def tightened(self, choice: Choice, reached: int) -> Choice:
         """The choice with an interval that is not refuted, or that of another one."""
         bounds = tightened(choice.bounds, Problem(choice.dfg, self.fabric), reached)

@@ -83,6 +83,8 @@ def chain(sequence: Stages, pasts: Sequence[Variable], predicates: Predicates) -
             return None
         known.append(found)
         changed |= written((stage.loop, *stage.then))
+    if all(isinstance(one.count, Const) for one in known):
+        return None  # `count_stages` does that better
     if sum(max(1, one.most) for one in known) >= WORD:
         return None  # the counter might wrap around
     return _Chainer(sequence, predicates).made(known, pasts)

@@ -19,6 +19,7 @@ from functools import cached_property
 from arch.ops import COMPARISONS
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, If, Read, Stmt, Variable
+from macah.passes.coalesce import coalesced
 from macah.passes.code import Code, Node
 from macah.passes.liveness import Live, apart, live_at_body_end, live_at_end, live_before, step_back
 from macah.passes.merge import merge
@@ -44,7 +45,7 @@ def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
 def converted(body: Body, after: Iterable[Variable], predicates: Predicates) -> Body:
     """A body without `If`; `after` is live after it."""
     live = frozenset(after)
-    return _Converter(predicates, body, live).body(body, live)
+    return coalesced(_Converter(predicates, body, live).body(body, live), live)
 
 
 class _Converter:

@@ -33,7 +33,7 @@ from backend.dfg import Place
 from macah import ir
 from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.optional import enabled
-from macah.passes.chain_stages import Chain, chain
+from macah.passes.chain_stages import chain
 from macah.passes.count_stages import Counted, CountStages
 from macah.passes.counters import Starts
 from macah.passes.flat_stages import FlatStages
@@ -169,20 +169,19 @@ class _Fuser:
 
     def sequence(self, body: Body, after: Live) -> Body:
         """A body whose loops have become one."""
+        if self.chains and (linked := self.linked(stages_of(body, after))):
+            return linked
         body, found = self.counted(body, after)
         body = self.flat_nests(body, after)
         kept = near(DoWhile(body, ir.FALSE), self.counts.live) if self.counts else frozenset[Variable]()
         sequence = stages_of(body, after | kept)
         setup, stages = sequence.before, sequence.all
         counted = [found[id(stage.loop)] for stage in stages if id(stage.loop) in found]
-        pasts = [self.predicates.variable("past", stage.loop.where) for stage in stages[:-1]]
+        pasts = self.pasts(sequence)
         begun = tuple([Assign(past, ir.FALSE, past.where) for past in pasts])
         if self.counts and len(counted) == len(stages):
             self.counts.keep(begun)
             again, made = self.known_turns(sequence, counted, pasts)
-        elif self.chains and (linked := chain(sequence, pasts, self.predicates)):
-            again, made = self.linked(sequence, linked, pasts)
-            setup += linked.setup
         else:
             code, run = self.predicates.named(stages[0].loop.guard, "entered", stages[0].loop.where)
             again, made = self.turns(sequence, run, pasts)
@@ -222,8 +221,12 @@ class _Fuser:
         made = self.choice(sequence, arms, pasts, tells=False)
         return Read(again), (*made, *turns, Assign(again, negate(overs[-1]), again.where))
 
-    def linked(self, sequence: Stages, linked: Chain, pasts: list[Variable]) -> tuple[Expr, Body]:
-        """The same if one counter tells whose turn it is."""
+    def linked(self, sequence: Stages) -> Body | None:
+        """The same if one counter tells whose turn it is; None if it cannot."""
+        pasts = self.pasts(sequence)
+        linked = chain(sequence, pasts, self.predicates)
+        if linked is None:
+            return None
         arms: list[_Arm] = []
         for stage, turn in zip(sequence.all, linked.turns, strict=True):
             idle = _unspecified(stage.local, stage.loop.where)
@@ -231,7 +234,13 @@ class _Fuser:
             step = _if(turn.over, stage.then, (), stage.loop) if stage is not sequence.all[-1] else ()
             arms.append(_Arm((*code, *step), stage))
         made = self.choice(sequence, arms, pasts, tells=False)
-        return linked.again, (*linked.first, *made, *linked.last)
+        first, last = sequence.all[0], sequence.all[-1]
+        loop = DoWhile((*linked.first, *made, *linked.last), linked.again, ir.TRUE, first.loop.where)
+        return (*sequence.before, *linked.setup, loop, *last.then)
+
+    def pasts(self, sequence: Stages) -> list[Variable]:
+        """Of each loop but the last whether it is over."""
+        return [self.predicates.variable("past", stage.loop.where) for stage in sequence.all[:-1]]
 
     def choice(self, sequence: Stages, arms: list[_Arm], pasts: list[Variable], tells: bool = True) -> Body:
         """The arm of the first stage that is not over: `pasts` say which ones are, but for the last.

@@ -32,15 +32,17 @@ from dataclasses import dataclass, replace
 from macah import ir
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Variable
 from macah.passes.ahead import Ahead, Parts, constants, parts_of
-from macah.passes.counters import Starts, find_counter
+from macah.passes.counters import Starts, Sum, find_counter
+from macah.passes.even_rows import counted_from, even_rows, looked_ahead, steady
 from macah.passes.flatten_loops import Flattener
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
 from macah.passes.merge import guarded
 from macah.passes.nest import unwrapped, with_loop
 from macah.passes.predicate import Predicates, either, negate
-from macah.passes.row_code import Counted, Rows, paced
+from macah.passes.row_code import Counted, Paced, Rows, paced
 from macah.passes.row_sums import row_sums
 from macah.passes.row_trips import Around, comes_to_an_end, find_steps, step_of, trips
+from macah.trips import conjuncts
 from macah.walk import arrays_written, targets, written
 
 
@@ -60,13 +62,15 @@ def pace_rows(kernel: ir.Kernel) -> ir.Kernel:
 class _Nest:
     """An outer loop with its parts; `rows` is what is known of its iterations ahead.
 
-    `after` is live after the loop, `starts` are constants before it.
+    `goes_on` says behind its body whether there is another row, `left` whether a row ends. `after` is live
+    after the loop.
     """
 
     outer: DoWhile
     parts: Parts
     rows: Rows
     goes_on: Assign
+    left: Variable
     after: Live
 
     @property
@@ -93,7 +97,7 @@ class _Pacer:
         if steps is None or _is_constant(around[-1]):
             return None
         finite = comes_to_an_end(steps, inner, around, self.ahead.invariant)
-        if finite is None:
+        if finite is None or (finite != ir.TRUE and not _is_always_entered(around)):
             return None
         state: Body = ()
         if len(around) > 1:  # what they do together is a row
@@ -138,23 +142,59 @@ class _Pacer:
         late = _assigning((*parts.after, goes_on), moved)
         more = goes_on.variable if goes_on.variable in moved else None
         rows = Rows(tuple(moved), early, late, known, length, more)
-        before = tuple(s for s in parts.before if not any(v in known for v in targets(s)))
-        return _Nest(loop, replace(parts, before=before), rows, goes_on, after)
+        return _Nest(loop, parts, rows, goes_on, self.predicates.variable("left", loop.where), after)
 
     # --- The loop
 
     def paced(self, nest: _Nest, starts: Starts) -> Body:
         """The one loop of a nest, and what stands before it."""
-        where, more = nest.outer.where, nest.goes_on.variable
-        left = self.predicates.variable("left", where)
-        split = row_sums(nest.parts, self.stepped(nest), set(nest.rows.known), Read(left))
-        nest, parts, sums = replace(nest, parts=split.parts), split.parts, split.sums
+        parts, trips = nest.parts, nest.rows.trips
+        same, before = steady(parts.before, self.ahead.invariant, written((parts.inner, *parts.after)))
+        if trips in written(same):
+            return self.even(replace(nest, parts=replace(parts, before=before)), same)
+        known = set(nest.rows.known)
+        before = tuple(stmt for stmt in parts.before if known.isdisjoint(targets(stmt)))
+        nest, sums = self.with_sums(replace(nest, parts=replace(parts, before=before)), known)
         index = Counted(Variable("index", where=parts.inner.where), Const(0), 1)
         counted = self.counted(nest)
         made = paced(nest.rows, [index, *counted], self.length, starts, self.predicates)
+        return self.code(nest, sums, made, Read(index.variable), counted)
+
+    def even(self, nest: _Nest, same: Body) -> Body:
+        """The same if all rows are as long; what is the `same` for all stands before the inner loop."""
+        parts, rows = nest.parts, nest.rows
+        stepped = {v for v in rows.moved if _is_stepped(nest.outer, v)}
+        after, ahead = looked_ahead(rows, parts.after, stepped, self.length, self.predicates)
+        made = even_rows(rows.trips, rows.finite, self.length, self.predicates)
+        made = replace(
+            made,
+            state=(*made.state, *ahead.state),
+            start=(*same, *made.start, *ahead.start),
+            end=(*ahead.end, *made.end),
+        )
+        nest = replace(nest, parts=replace(parts, after=after), rows=replace(rows, more=None))
+        nest, sums = self.with_sums(nest, set())
+        counted = self.counted(nest)
+        return self.code(nest, sums, made, made.index, counted, counted_from(counted, made.index))
+
+    def with_sums(self, nest: _Nest, held: set[Variable]) -> tuple[_Nest, tuple[Sum, ...]]:
+        """A nest with sums that never start anew, and these."""
+        split = row_sums(nest.parts, self.stepped(nest), held, Read(nest.left))
+        return replace(nest, parts=split.parts), split.sums
+
+    def code(
+        self,
+        nest: _Nest,
+        sums: tuple[Sum, ...],
+        made: Paced,
+        index: Expr,
+        counted: list[Counted],
+        begun: Body = (),
+    ) -> Body:
+        """The loop with what is `made` around a row, and what stands before it."""
+        parts, more, left = nest.parts, nest.goes_on.variable, Read(nest.left)
         dropped = {c.variable for c in counted}.union(v for s in sums for v in targets(s.body[0]))
         before = tuple(stmt for stmt in parts.before if dropped.isdisjoint(targets(stmt)))
-        after: Body = parts.after if nest.rows.more else (*parts.after, nest.goes_on)
         here = tuple(s.body[0] for s in sums)
         runs = self.predicates.variable("run", parts.inner.where)
         # The inner loop's body does not run in all iterations of a row, and rows for nothing come first.
@@ -162,20 +202,22 @@ class _Pacer:
         begins = ends if made.waits else frozenset()
         kept = live_in_loop(parts.inner, nest.finish) | nest.finish | begins
         totals = {v for s in sums for v in written(s.state)}
-        within = Apply("ult", (Read(index.variable), Read(nest.rows.trips)))
+        within = Apply("ult", (index, Read(nest.rows.trips)))
         code: Body = (
             *made.start,
             *here,
             *self.guarded(before, made.first, kept),
+            *begun,
             Assign(runs, either(made.endless, within)),
             *self.guarded(parts.inner.body, Read(runs), nest.finish | begins | totals),
             *here,
-            Assign(left, made.last, where),
-            *self.guarded(after, Read(left), kept | ends),
+            Assign(nest.left, made.last, nest.outer.where),
+            *self.guarded(parts.after, left, kept | ends),
+            *(() if nest.rows.more else (nest.goes_on,)),
             *(stmt for s in sums for stmt in s.last),
             *made.end,
         )
-        goes_on = either(negate(Read(left)), Read(more))
+        goes_on = either(negate(left), Read(more))
         state = (*made.state, *(stmt for s in sums for stmt in s.state))
         return (*state, replace(nest.outer, body=code, condition=goes_on))
 
@@ -206,6 +248,12 @@ def _around(loop: DoWhile, starts: Starts) -> Iterator[Around]:
     if parts is not None:
         yield Around(loop, parts, starts)
         yield from _around(parts.inner, constants(parts.before))
+
+
+def _is_always_entered(around: list[Around]) -> bool:
+    """True if the inner loop runs in all rows in which its test holds, or at least once."""
+    inner = around[-1].parts.inner
+    return len(around) == 1 and {*conjuncts(inner.guard)} <= {inner.condition, ir.TRUE}
 
 
 def _is_constant(around: Around) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from control_kernels import IN, OUT, let, op, receive, send
 
@@ -15,8 +16,9 @@ EDGES = (0, 0, 0, 0, MOST - 3, MOST - 2, LEAST, LEAST + 2, (1 << 32) - 3)
 
 
 class _Maker:
-    def __init__(self, seed: int, started: bool) -> None:
+    def __init__(self, seed: int, started: bool, even: bool = False) -> None:
         self.random = random.Random(seed)
+        self.even = even
         self.started = random.Random(seed) if started else None
         self.i, self.j, self.h = Variable("i"), Variable("j"), Variable("h")
         self.scalars = [Variable(name) for name in ("x", "y", "sum", "count")]
@@ -36,8 +38,11 @@ class _Maker:
         return op("and", op("add", counter, self.random.randrange(3)), SIZE - 1)
 
     def bound(self) -> Expr:
-        """What an inner loop may start with, or end at."""
+        """What a loop may start with, or end at."""
         i, base = Read(self.i), Const(self.base)
+        if self.even:
+            last = op("add", base, self.n)
+            return self.pick(base, base, last, last, op("add", base, self.small()), Read(self.n))
         found = self.pick(
             base,
             i,
@@ -131,11 +136,17 @@ class _Maker:
         ]
         if self.random.random() < 0.6:
             captured = [c for c in captured if c.what not in (self.i, self.j)]
+        if self.even:  # loops often do not run, and then these are what they were
+            captured = [replace(c, into=True) if c.what in (self.i, self.j) else c for c in captured]
         captured += [ir.Capture(self.table, "table", "int"), ir.Capture(self.data, "data", "int", True, True)]
         streams = (ir.StreamCapture(IN, "in"), ir.StreamCapture(OUT, "out"))
         return ir.Kernel("nest", tuple(captured), streams, nest)
 
 
-def random_nest(seed: int, started: bool = False) -> ir.Kernel:
-    """The kernel of a seed; some do not end. `started`: variables start in each row with some word."""
-    return _Maker(seed, started).kernel()
+def random_nest(seed: int, started: bool = False, even: bool = False) -> ir.Kernel:
+    """The kernel of a seed; some do not end.
+
+    `started`: variables start in each row with some word. `even`: rows are
+    equally long.
+    """
+    return _Maker(seed, started, even).kernel()

@@ -44,6 +44,20 @@ DEEP = """for (int k = 0; k < 9; k++) for (int i = 0; i < k; i++)
             for (int j = 0; j < i; j++) x += (a[i] ^ k) * b[j];"""
 AGAIN = """for (int k = 0; k < n; k++) for (int i = 0; i < 9; i++)
              for (int j = i; j < 9; j++) x += (a[i] ^ k) * b[j];"""
+UNTOUCHED = (
+    "for (int i = 0; i < 9; i++) if (a[i] > 99) for (unsigned j = 3; j >= (unsigned) n; j--) x += b[j & 7];"
+)
+NONE = """for (int h = 0; h < 3; h++) for (int i = h; i < n; i++)
+            for (unsigned j = n; j >= (unsigned) n; j--) x += b[j & 7];"""
+EVEN = """for (int r = 0; r < x; r++) {
+             int s = 0, m = 0;
+             for (int k = 0; k < n; k++) { s += b[k]; m = a[k] > m ? a[k] : m; }
+             y[r] = s + m; }"""
+FROM = "for (int r = x; r > 0; r--) for (int k = x; k > n; k--) y[k] += b[k] ^ r;"
+FOLDED = """int u = 1;
+            for (int r = 0; r < 9; r++) {
+              for (int k = 0; k < n; k++) x ^= b[k] + u;
+              u = u * 5 + (u >> 3); }"""
 GIVEN = {"a": [0, 0, 1, 3, 7, 7, 7, 12, 13, 15], "b": list(range(60, 0, -1))}
 
 
@@ -68,8 +82,10 @@ def chosen(made: ir.Kernel) -> Choice:
         (WINDOW, 0.1),
         (DEEP, 2.0),
         (AGAIN, 0.2),
+        (EVEN, 0.0),
+        (FOLDED, 0.0),
     ],
-    ids=["triangle", "down", "rows", "less", "started", "window", "deep", "again"],
+    ids=["triangle", "down", "rows", "less", "started", "window", "deep", "again", "even", "folded"],
 )
 def test_an_iteration_starts_in_each_cycle(body: str, more: float, tmp_path: Path) -> None:
     made = lowered(body, tmp_path)
@@ -101,7 +117,9 @@ def test_loops_of_constant_trips_or_with_a_break_are_left(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("length", [2, 3, 4, 7])
-@pytest.mark.parametrize("body", [TRIANGLE, DOWN, ROWS, STARTED, CHANGED, WINDOW, DEEP, AGAIN])
+@pytest.mark.parametrize(
+    "body", [TRIANGLE, DOWN, ROWS, STARTED, CHANGED, WINDOW, DEEP, AGAIN, EVEN, FROM, FOLDED]
+)
 def test_rows_of_any_length_do_the_same(body: str, length: int, tmp_path: Path) -> None:
     made = lowered(body, tmp_path)
     final = optimize(replace(made, row=length))
@@ -172,9 +190,18 @@ def test_a_loop_does_not_end_at_the_last_number(
     assert len(endless) > 40 and endless == sent(made, last)[: len(endless)]
 
 
-def check(seed: int, started: bool = False) -> bool:
+@pytest.mark.parametrize("body", [UNTOUCHED, NONE], ids=["branch", "deep"])
+def test_a_row_that_does_not_run_ends_whatever_its_bound(body: str, tmp_path: Path) -> None:
+    """For the bound 0, `j >= n` is always true; but some rows are not entered, or there are none."""
+    made = lowered(body, tmp_path)
+    final = optimize(replace(made, row=3))
+    scalars = {"n": 0, "x": 5}
+    assert run_kernel(final, scalars, GIVEN, limit=9000) == run_kernel(made, scalars, GIVEN)
+
+
+def check(seed: int, started: bool = False, even: bool = False) -> bool:
     """Whether the pass does something to the random kernel of a seed, which does the same with it."""
-    made = replace(random_nest(seed, started), row=2 + seed % 4)
+    made = replace(random_nest(seed, started, even), row=2 + seed % 4)
     return differs(made, "pace_rows") and agrees(made, seed)
 
 
@@ -190,8 +217,13 @@ def test_random_nests_whose_sums_start_with_words() -> None:
     assert sum(check(seed, started=True) for seed in range(40)) > 8
 
 
+def test_random_nests_whose_rows_are_even() -> None:
+    assert sum(check(seed, started=seed % 2 == 0, even=True) for seed in range(60)) > 15
+
+
 @pytest.mark.slow
 @pytest.mark.sweep(5)
+@pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("seed", range(100, 2100, 100))
-def test_more_random_nests(seed: int) -> None:
-    assert sum(check(each, started=seed % 200 == 0) for each in range(seed, seed + 100)) > 10
+def test_more_random_nests(seed: int, even: bool) -> None:
+    assert sum(check(each, seed % 200 == 0, even) for each in range(seed, seed + 100)) > 10
