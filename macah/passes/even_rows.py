@@ -23,7 +23,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 
 from macah.ir import FALSE, TRUE, Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
-from macah.passes.counters import shift
+from macah.passes.counters import Starts, shift
 from macah.passes.liveness import live_before
 from macah.passes.predicate import Predicates, negate, select
 from macah.passes.row_code import Counted, Paced, Rows
@@ -39,11 +39,10 @@ class EvenRows(Paced):
 
 @dataclass(frozen=True, slots=True)
 class LookedAhead:
-    """State before a loop, and code at the start and at the end of its body."""
+    """State before a loop, and code at the start of its body."""
 
     state: Body = ()
     start: Body = ()
-    end: Body = ()
 
 
 def even_rows(trips: Variable, finite: Expr, length: int, predicates: Predicates) -> EvenRows:
@@ -112,11 +111,12 @@ def _counted(counted: Counted, index: Expr) -> Expr:
 
 
 def looked_ahead(
-    rows: Rows, after: Body, stepped: Set[Variable], length: int, predicates: Predicates
+    rows: Rows, after: Body, stepped: Set[Variable], length: int, starts: Starts, predicates: Predicates
 ) -> tuple[Body, LookedAhead]:
     """What stands `after` the inner loop, with what the outer loop goes on with computed ahead.
 
-    That is computed from what was `length - 1` iterations ago. What is only `stepped` stays as it is.
+    That is computed from what was `length - 1` iterations ago. What is only `stepped` stays as it is. `starts`
+    are constants before the loop.
     """
     needed = live_before((*rows.early, *rows.late), frozenset())
     late = written(rows.late) & needed - stepped
@@ -130,10 +130,10 @@ def looked_ahead(
         *(Assign(own.variables[v], Read(made[0])) for v, made in before.items()),
         *own.body((*rows.early, *rows.late)),
         *(Assign(new, Read(own.variables[v])) for v, new in following.items()),
+        *(stmt for v, made in before.items() for stmt in shift([*made, v])),
     )
-    state = tuple(Assign(delay, Read(v)) for v, made in before.items() for delay in made)
-    end = tuple(stmt for v, made in before.items() for stmt in shift([*made, v]))
-    return _with_values(after, following), LookedAhead(state, code, end)
+    state = tuple(Assign(delay, starts.get(v, Read(v))) for v, made in before.items() for delay in made)
+    return _with_values(after, following), LookedAhead(state, code)
 
 
 def _last_of(after: Body, variable: Variable) -> Assign | None:

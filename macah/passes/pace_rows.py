@@ -151,7 +151,7 @@ class _Pacer:
         parts, trips = nest.parts, nest.rows.trips
         same, before = steady(parts.before, self.ahead.invariant, written((parts.inner, *parts.after)))
         if trips in written(same):
-            return self.even(replace(nest, parts=replace(parts, before=before)), same)
+            return self.even(replace(nest, parts=replace(parts, before=before)), same, starts)
         known = set(nest.rows.known)
         before = tuple(stmt for stmt in parts.before if known.isdisjoint(targets(stmt)))
         nest, sums = self.with_sums(replace(nest, parts=replace(parts, before=before)), known)
@@ -160,18 +160,14 @@ class _Pacer:
         made = paced(nest.rows, [index, *counted], self.length, starts, self.predicates)
         return self.code(nest, sums, made, Read(index.variable), counted)
 
-    def even(self, nest: _Nest, same: Body) -> Body:
+    def even(self, nest: _Nest, same: Body, starts: Starts) -> Body:
         """The same if all rows are as long; what is the `same` for all stands before the inner loop."""
         parts, rows = nest.parts, nest.rows
         stepped = {v for v in rows.moved if _is_stepped(nest.outer, v)}
-        after, ahead = looked_ahead(rows, parts.after, stepped, self.length, self.predicates)
+        after, ahead = looked_ahead(rows, parts.after, stepped, self.length, starts, self.predicates)
         made = even_rows(rows.trips, rows.finite, self.length, self.predicates)
-        made = replace(
-            made,
-            state=(*made.state, *ahead.state),
-            start=(*same, *made.start, *ahead.start),
-            end=(*ahead.end, *made.end),
-        )
+        start = (*same, *made.start, *ahead.start)
+        made = replace(made, state=(*made.state, *ahead.state), start=start)
         nest = replace(nest, parts=replace(parts, after=after), rows=replace(rows, more=None))
         nest, sums = self.with_sums(nest, set())
         counted = self.counted(nest)
