@@ -115,8 +115,8 @@ def looked_ahead(
 ) -> tuple[Body, LookedAhead]:
     """What stands `after` the inner loop, with what the outer loop goes on with computed ahead.
 
-    That is computed from what was `length - 1` iterations ago. What is only `stepped` stays as it is. `starts`
-    are constants before the loop.
+    That is computed from what was `length - 1` iterations ago. What is only `stepped` stays as it is.
+    `starts` are constants before the loop.
     """
     needed = live_before((*rows.early, *rows.late), frozenset())
     late = written(rows.late) & needed - stepped
