@@ -58,6 +58,7 @@ def _repeated(program: Program, site: KernelSite, types: Declarations, scope: Sc
         frame = Frame(site.function.decl.name, scope, assigned_names(site.node))
         lowering = Statements(program, types, frame, facts)
         lowering.enclosing = site.function
+        lowering.block = site.node
         try:
             lowering.statement(site.node.body)
         except Reconsider:

@@ -87,6 +87,9 @@ class Base(ABC):
         self.flags_of_null: dict[tuple[Object, tuple[Step, ...]], ir.Variable] = {}
         # The function that the kernel stands in; the variables declared so far.
         self.enclosing: Any = None
+        # The kernel block itself, and how many branches, loops and calls are around what is lowered.
+        self.block: Any = None
+        self.depth = 0
         self.declared: dict[Key, Object] = {}
         # Static variables, by their declarations: a function may be expanded several times.
         self.statics: dict[int, Object] = {}
@@ -140,10 +143,12 @@ class Base(ABC):
     def collected(self) -> Iterator[list[ir.Stmt]]:
         """Statements emitted within go to a list of their own."""
         outer, self.body = self.body, []
+        self.depth += 1
         try:
             yield self.body
         finally:
             self.body = outer
+            self.depth -= 1
 
     @contextmanager
     def inner_scope(self) -> Iterator[Scope]:

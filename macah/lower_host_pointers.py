@@ -46,9 +46,9 @@ class HostTarget:
 
 
 class HostPointers:
-    """Resolves the pointers of the function that a kernel stands in, and of file scope."""
+    """Resolves the pointers of the function that a kernel, `block`, stands in, and of file scope."""
 
-    def __init__(self, types: Declarations, unit: Any, function: Any) -> None:
+    def __init__(self, types: Declarations, unit: Any, function: Any, block: Any) -> None:
         self.types = types
         self.unit = unit
         self.function = function
@@ -56,6 +56,7 @@ class HostPointers:
         kernels = (node for node in walk(function.body) if isinstance(node, KernelBlock))
         self._declared = Counter(n.name for n in walk(function) if isinstance(n, c_ast.Decl))
         self._in_kernels = {id(node) for kernel in kernels for node in walk(kernel)}
+        self._in_kernel = {id(node) for node in walk(block)}
 
     def elements(self, owner: Object) -> Iterator[tuple[Step, ...]]:
         """The steps to each initialised pointer of an array or struct."""
@@ -114,11 +115,39 @@ class HostPointers:
         if owner.const and steps and initial:
             return
         is_local = scope is not self.types.file
-        for node in walk(self.function.body if is_local else self.unit):
-            if isinstance(node, c_ast.UnaryOp) and node.op == "&" and id(node) in self._in_kernels:
+        part = self.function.body if is_local else self.unit
+        for node in walk(part):
+            if isinstance(node, c_ast.UnaryOp) and node.op == "&" and id(node) in self._in_kernel:
                 # Lowering sees what becomes of it.
                 continue
             yield from ((value, scope) for value in _assigned(node, owner.name, steps))
+        if isinstance(owner.type, ArrayType) and self._is_handed_on(owner.name, owner.origin[0].init, part):
+            yield None, scope
+
+    def _is_handed_on(self, name: str, initial: Any, part: Any) -> bool:
+        """Whether something outside the kernel may write to the elements of an array without naming it."""
+        harmless = self._in_kernel | {id(node) for node in (walk(initial) if initial else ())}
+        for node in walk(part):
+            match node:
+                case c_ast.ArrayRef(name=c_ast.ID() as base):
+                    harmless.add(id(base))
+                case c_ast.UnaryOp(op="sizeof", expr=inner):
+                    harmless.update(map(id, walk(inner)))
+                case c_ast.FuncCall(name=c_ast.ID(name=function), args=c_ast.ExprList(exprs=arguments)):
+                    parameters = self._parameters(function)
+                    harmless.update(
+                        id(a) for a, p in zip(arguments, parameters, strict=False) if _only_reads(p)
+                    )
+        mentions = (node for node in walk(part) if isinstance(node, c_ast.ID) and node.name == name)
+        return any(id(node) not in harmless for node in mentions)
+
+    def _parameters(self, function: str) -> list[Any]:
+        for node in self.unit:
+            match node.decl if isinstance(node, c_ast.FuncDef) else node:
+                case c_ast.Decl(name=name, type=c_ast.FuncDecl(args=c_ast.ParamList(params=found))):
+                    if name == function:
+                        return list(found)
+        return []
 
     def _initial(self, owner: Object) -> Iterator[tuple[tuple[Step, ...], Any, Scope]]:
         if owner.origin is None:
@@ -219,6 +248,13 @@ class HostPointers:
             return None
         index = number(last.value + (count if op == "+" else -count))
         return replace(place, steps=(*place.steps[:-1], index))
+
+
+def _only_reads(parameter: Any) -> bool:
+    """Whether what a parameter points to is constant."""
+    pointer = getattr(parameter, "type", None)
+    behind = pointer.type if isinstance(pointer, c_ast.PtrDecl | c_ast.ArrayDecl) else None
+    return "const" in (getattr(behind, "quals", None) or ())
 
 
 def _shape(target: HostTarget) -> tuple[object, ...]:

@@ -178,6 +178,10 @@ class Lvalues(Pointers):
                 hint = "use the handle where the host program holds it, or index an array of streams"
                 message = f"stream handle '{target.object.name}' cannot be assigned in a kernel"
                 raise MacahError(message, where, hint=hint, code="stream-handle")
+            case ArrayType(), Reference() if target.object.decayed and not target.steps:
+                message = f"array parameter '{target.object.name}' cannot be assigned in a kernel"
+                hint = "use a pointer declared in the kernel block, initialised with it"
+                raise MacahError(message, where, hint=hint, code="pointer-arrays")
             case ArrayType(), _:
                 raise MacahError("assignment to expression with array type", where, code="incompatible-types")
             case Floating() as ctype, _:

@@ -14,6 +14,7 @@ from macah.ctypes import ArrayType, Integer, Pointer, StructType, compatible, si
 from macah.diagnostic import MacahError, Place
 from macah.lower_addresses import Addresses, different
 from macah.lower_arithmetic import apply
+from macah.lower_elsewhere import mentioned_elsewhere
 from macah.lower_facts import Key, Reconsider, key_of
 from macah.lower_host_pointers import HostPointers, HostTarget
 from macah.lower_scope import Object
@@ -40,14 +41,30 @@ class Pointers(Addresses):
             raise MacahError(message + " that is not constant", where, hint=hint, code="pointer-arrays")
         bound = self.pointers.get(key) or self._from_host(target, where)
         if target.object.source is not None and (bound is None or key in self.bound_here):
-            self.bound_here.add(key)
             self.expand_all()
+            self._check_host(target, value.target, key not in self.bound_here, where)
+            self.bound_here.add(key)
             if bound is not None and _is_gone(bound.target.object, value.target.object):
                 bound = None
         if bound is None:
             self._bind_first(target, key, value, where)
         else:
             self._bind_again(target, bound, value, where)
+
+    def _check_host(self, target: Lvalue, to: Lvalue, first: bool, where: Place) -> None:
+        """Make sure that nobody needs where a pointer of the host points to before and after the kernel."""
+        owner = target.object
+        begins = owner.origin is None or owner.origin[0].init is not None
+        used = mentioned_elsewhere(self.program.unit, self.enclosing, self.block, owner.name)
+        if used and (to.object.source is not None or to.object.table is not None):
+            fault = f"is used outside the kernel, where it would not point into '{to.object.name}'"
+        elif first and (self.storage.has_pointee(target) or (self.depth and (begins or used))):
+            fault = f"points into '{to.object.name}' and to what it pointed to before the kernel"
+        else:
+            return
+        message = f"pointer '{'.'.join((owner.name, *target.path))}' {fault}"
+        hint = "use a pointer declared in the kernel block"
+        self.note_error(MacahError(message, where, hint=hint, code="pointer-arrays"))
 
     def bind_null(self, target: Lvalue, where: Place) -> None:
         """Makes a pointer null."""
@@ -236,7 +253,7 @@ class Pointers(Addresses):
     @property
     def host_pointers(self) -> HostPointers:
         """What the host's pointers point to."""
-        return HostPointers(self.types, self.program.unit, self.enclosing)
+        return HostPointers(self.types, self.program.unit, self.enclosing, self.block)
 
     def _from_host(self, pointer: Lvalue, where: Place) -> Pointee | None:
         """What a captured pointer points to, if its assignments tell; its place in it is captured."""
@@ -257,7 +274,7 @@ class Pointers(Addresses):
 
     def _host_target(self, found: HostTarget, pointer: Lvalue, where: Place) -> Lvalue:
         whole = Lvalue(found.object, found.object.type)
-        if found.is_constant:
+        if found.is_constant and key_of(pointer.object) not in self.facts.varying:
             return replace(whole, type=found.type, steps=found.steps)
         if found.is_row and key_of(pointer.object) not in self.facts.loose:
             base = replace(whole, type=found.type, steps=(*found.steps[:-1], ir.Const(0)))

@@ -222,6 +222,10 @@ class Storage:
         found = self._pointees[key]
         return Lvalue(found, target, found.const)
 
+    def has_pointee(self, pointer: Lvalue) -> bool:
+        """Whether the struct that a captured pointer points to is captured as a variable of its own."""
+        return (pointer.object, pointer.path) in self._pointees
+
     def _make(self, lvalue: Lvalue, where: Place) -> Leaf:
         shape, shiftable, source, ctype = flattened(lvalue, where)
         owner = lvalue.object

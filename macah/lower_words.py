@@ -16,6 +16,8 @@ def unresolved(name: str, target: CType, where: Place) -> MacahError:
     hint = f"declare it as an array of known size, '{spell(target, name.split('.')[-1] + '[N]')}'"
     if isinstance(target, ctypes.Void | ctypes.FunctionType):
         hint = "declare it as an array of a known type and size"
+    if isinstance(target, Pointer):
+        hint = "keep indices into one array in place of these pointers"
     return MacahError(
         f"pointer '{name}' cannot be resolved to one array at compile time",
         where,
