@@ -12,8 +12,8 @@ from macah.ctypes import CType
 from macah.diagnostic import Diagnostic, MacahError
 from macah.lower_declarations import Declarations
 from macah.lower_scope import Scope
-from macah.program import place_of, pragma_name
-from macah.syntax import KernelBlock, Receive, Send, StreamType, UnrolledFor
+from macah.program import place_of, pragma_name, walk
+from macah.syntax import KernelBlock, LabelAddress, Receive, Send, StreamType, UnrolledFor
 from macah.tokens import MacahToken
 from macah.translate_adpc import cast_adpc, hoist_adpc, replace_adpc
 from macah.translate_arithmetic import kernel_functions, translate_operation
@@ -259,9 +259,10 @@ class Translator:
             self.fail("a kernel block inside a kernel block", node, code="nested-kernel")
         start, end = self.place(node)
         if self.kernel is not None:
-            self.source.replace((start, end), self.kernel(self, node))
+            self.source.replace((start, end), self._label(node) + self.kernel(self, node))
             return
-        self.source.between(start, self.place(node.body)[0], f"/* kernel {self._names[id(node)]} */")
+        comment = f"/* kernel {self._names[id(node)]} */"
+        self.source.between(start, self.place(node.body)[0], self._label(node) + comment)
         around, self._in_kernel = self._in_kernel, True
         self.ends = kernel_ends(self, node)
         start, end = self.place(node.body)
@@ -272,6 +273,11 @@ class Translator:
         self.visit(node.body)
         self.ends = {}
         self._in_kernel = around
+
+    def _label(self, node: KernelBlock) -> str:
+        """The name of a kernel block, if the host jumps to it."""
+        jumps = (n for n in walk(self._within) if isinstance(n, c_ast.Goto | LabelAddress))
+        return f"{node.name}: " if any(jump.name == node.name for jump in jumps) else ""
 
     def _batch(self, loop: Any, ends: Ends) -> None:
         """Note the edits of a loop that moves elements in blocks."""
