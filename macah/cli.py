@@ -18,6 +18,9 @@ from .cli_parse import parse
 from .diagnostic import MacahError
 from .messages import MessageOptions, Messages, Stopped, format_in
 
+_LONG = 400
+"""Characters of an internal error that are shown."""
+
 
 def main() -> NoReturn:
     """Entry point: exits with 0, 1 (an error was printed), 2 (wrong usage), 130 (interrupted)."""
@@ -65,9 +68,11 @@ def _perform(words: Sequence[str]) -> int:
         if {"-v", "--verbose"} & set(words):
             traceback.print_exc()
         hint = "this is a mistake in macahc, not in your program; -v shows where"
-        messages.fail(
-            MacahError(f"internal error: {type(error).__name__}: {error}", hint=hint, code="internal")
-        )
+        what = f"{type(error).__name__}: {error}"
+        if len(what) > _LONG:
+            # What an assertion names may hold the whole program.
+            what = f"{what[:_LONG]} ..."
+        messages.fail(MacahError(f"internal error: {what}", hint=hint, code="internal"))
         return 1
     finally:
         messages.close()

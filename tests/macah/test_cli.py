@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from macah.cli import _perform
 from macah.cli_options import UsageError
 from macah.cli_parse import parse
 
@@ -478,3 +479,16 @@ def test_processes_for_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nonsense_about_intervals_is_refused(words: list[str]) -> None:
     with pytest.raises(UsageError):
         parse([*words, "a.macah"])
+
+
+def test_an_internal_error_is_told_in_a_few_words(
+    total: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("x" * 100_000)
+
+    monkeypatch.setattr("macah.driver.perform", fail)
+    assert _perform([str(total)]) == 1
+    message = capsys.readouterr().err
+    assert "macahc: error: internal error: AssertionError: xxx" in message and "-v shows where" in message
+    assert len(message) < 1000
