@@ -10,9 +10,10 @@ from typing import Any
 from pycparser import c_ast
 
 from macah import ir
-from macah.ctypes import ArrayType, CType, Pointer, StructType
+from macah.ctypes import VOID, ArrayType, CType, Pointer, StructType
 from macah.diagnostic import MacahError
 from macah.lower_declarations import Declarations
+from macah.lower_elsewhere import handed_on
 from macah.lower_initializers import InitializerReader
 from macah.lower_layout import member_path
 from macah.lower_scope import Object, Scope
@@ -54,7 +55,6 @@ class HostPointers:
         self.function = function
         self._resolving: set[Object] = set()
         kernels = (node for node in walk(function.body) if isinstance(node, KernelBlock))
-        self._declared = Counter(n.name for n in walk(function) if isinstance(n, c_ast.Decl))
         self._in_kernels = {id(node) for kernel in kernels for node in walk(kernel)}
         self._in_kernel = {id(node) for node in walk(block)}
 
@@ -114,40 +114,32 @@ class HostPointers:
         yield from initial
         if owner.const and steps and initial:
             return
-        is_local = scope is not self.types.file
-        part = self.function.body if is_local else self.unit
-        for node in walk(part):
-            if isinstance(node, c_ast.UnaryOp) and node.op == "&" and id(node) in self._in_kernel:
-                # Lowering sees what becomes of it.
-                continue
-            yield from ((value, scope) for value in _assigned(node, owner.name, steps))
-        if isinstance(owner.type, ArrayType) and self._is_handed_on(owner.name, owner.origin[0].init, part):
-            yield None, scope
+        parts = self.unit if scope is self.types.file else [self.function]
+        for part in parts:
+            sight: Scope | None = None
+            for node in walk(part):
+                if isinstance(node, c_ast.UnaryOp) and node.op == "&" and id(node) in self._in_kernel:
+                    # Lowering sees what becomes of it.
+                    continue
+                for value in _assigned(node, owner.name, steps):
+                    sight = sight or self._within(part, scope)
+                    yield value, sight
+        if isinstance(owner.type, ArrayType):
+            itself = {id(node) for node in walk(owner.origin[0])}
+            if handed_on(self.unit, parts, owner.name, self._in_kernel | itself):
+                yield None, scope
 
-    def _is_handed_on(self, name: str, initial: Any, part: Any) -> bool:
-        """Whether something outside the kernel may write to the elements of an array without naming it."""
-        harmless = self._in_kernel | {id(node) for node in (walk(initial) if initial else ())}
-        for node in walk(part):
-            match node:
-                case c_ast.ArrayRef(name=c_ast.ID() as base):
-                    harmless.add(id(base))
-                case c_ast.UnaryOp(op="sizeof", expr=inner):
-                    harmless.update(map(id, walk(inner)))
-                case c_ast.FuncCall(name=c_ast.ID(name=function), args=c_ast.ExprList(exprs=arguments)):
-                    parameters = self._parameters(function)
-                    harmless.update(
-                        id(a) for a, p in zip(arguments, parameters, strict=False) if _only_reads(p)
-                    )
-        mentions = (node for node in walk(part) if isinstance(node, c_ast.ID) and node.name == name)
-        return any(id(node) not in harmless for node in mentions)
-
-    def _parameters(self, function: str) -> list[Any]:
-        for node in self.unit:
-            match node.decl if isinstance(node, c_ast.FuncDef) else node:
-                case c_ast.Decl(name=name, type=c_ast.FuncDecl(args=c_ast.ParamList(params=found))):
-                    if name == function:
-                        return list(found)
-        return []
+    def _within(self, part: Any, scope: Scope) -> Scope:
+        """A scope as all of a function sees it: without what names of the function's own hide somewhere."""
+        sight = Scope(scope)
+        declared = Counter(node.name for node in walk(part) if isinstance(node, c_ast.Decl))
+        if not isinstance(part, c_ast.FuncDef):
+            return sight
+        for name, count in declared.items():
+            found = scope.find(name)
+            if count > 1 or found is self.types.file.find(name):
+                sight.names[name] = Object(name, VOID)
+        return sight
 
     def _initial(self, owner: Object) -> Iterator[tuple[tuple[Step, ...], Any, Scope]]:
         if owner.origin is None:
@@ -214,9 +206,6 @@ class HostPointers:
         match node:
             case c_ast.ID(name=name):
                 found = scope.find(name)
-                if self._declared[name] > 1:
-                    # Which one is meant depends on where it stands.
-                    return None
                 return HostTarget(found, ()) if isinstance(found, Object) and found.source else None
             case c_ast.StructRef(name=base, type=".", field=field):
                 return self._member(self._part(base, scope), field.name, node)
@@ -248,13 +237,6 @@ class HostPointers:
             return None
         index = number(last.value + (count if op == "+" else -count))
         return replace(place, steps=(*place.steps[:-1], index))
-
-
-def _only_reads(parameter: Any) -> bool:
-    """Whether what a parameter points to is constant."""
-    pointer = getattr(parameter, "type", None)
-    behind = pointer.type if isinstance(pointer, c_ast.PtrDecl | c_ast.ArrayDecl) else None
-    return "const" in (getattr(behind, "quals", None) or ())
 
 
 def _shape(target: HostTarget) -> tuple[object, ...]:

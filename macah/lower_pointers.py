@@ -55,7 +55,7 @@ class Pointers(Addresses):
         """Make sure that nobody needs where a pointer of the host points to before and after the kernel."""
         owner = target.object
         begins = owner.origin is None or owner.origin[0].init is not None
-        used = mentioned_elsewhere(self.program.unit, self.enclosing, self.block, owner.name)
+        used = mentioned_elsewhere(self.program.unit, self.enclosing, self.block, owner)
         if used and (to.object.source is not None or to.object.table is not None):
             fault = f"is used outside the kernel, where it would not point into '{to.object.name}'"
         elif first and (self.storage.has_pointee(target) or (self.depth and (begins or used))):
