@@ -99,6 +99,24 @@ def test_an_iteration_starts_in_each_cycle(body: str, more: float, tmp_path: Pat
     assert found.executed <= found.useful * (1 + more)
 
 
+def test_rows_of_two_loops_of_one_length_start_an_iteration_in_each_cycle(tmp_path: Path) -> None:
+    """A row is summed up, and its mean taken off it: both loops have one counter, and all rows as many."""
+    made = lowered(
+        """for (int r = 0; r < x; r++) {
+             int s = 0;
+             for (int k = 0; k < n; k++) { b[k] = a[k] ^ r; s += a[k] ^ r; }
+             int mean = s >> 2;
+             for (int k = 0; k < n; k++) y[k] = b[k] - mean; }""",
+        tmp_path,
+    )
+    choice = chosen(made)
+    assert choice.bounds.mii == 1
+    assert choice.kernel.chained and choice.kernel.row
+    for trips in (-1, 0, 1, 9):
+        scalars = {"n": trips, "x": 5}
+        assert run_kernel(choice.final, scalars, GIVEN) == run_kernel(made, scalars, GIVEN)
+
+
 def test_a_first_row_may_be_short(tmp_path: Path) -> None:
     made = replace(lowered(TRIANGLE, tmp_path), row=2)
     assert count_iterations(made, {}, GIVEN).executed == 40 * 41 // 2
