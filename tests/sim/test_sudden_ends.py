@@ -80,6 +80,7 @@ def test_a_simulator_that_dies_asleep_ends_the_program(
         assert (host.returncode, re.fullmatch(ENDS, errors) is not None) == (1, True), errors
 
 
+@pytest.mark.needs("verilator")
 def test_a_simulator_whose_socket_others_hold_is_seen_to_end(tmp_path: Path) -> None:
     with started(build(INHERITED + HOST, [pass_on()], tmp_path, "verilator")) as (host, process):
         os.kill(process, signal.SIGKILL)
