@@ -22,7 +22,7 @@ PROGRAMS = sorted(
 # Lines that may change: those with constructs, or with macros that have them, and ends of kernel blocks.
 CONSTRUCT = re.compile(
     r"stream|<!|<\?|\bkernel\b|\bFOR\b|\bADPC\b|\bEXPECT\b|\bmem_(reader|writer)_|\^\]|\[\^|<<|>>|[/%]"
-    r"|\b(min|max|abs)\b|\bGET\(|\bNEXT\(|^#pragma macah|^    3};|^ *}$"
+    r"|\b(min|max|abs)\b|\bGET\(|\bNEXT\(|\bINCREMENT\(|^#pragma macah|^    3};|^ *}$"
 )
 
 
