@@ -332,6 +332,10 @@ def _comparison(op: str, args: tuple[Expr, ...], predicate: Holds) -> Expr | Non
             return fold_apply(
                 op, (Apply("and", (a, Const(c - 1, bits)), bits), Const(0, bits)), 32, predicate
             )
+        case "ne", (Apply("smax", (a, Const(0))), Const(0)):
+            return fold_apply("slt", (Const(0, a.bits), a), 32, predicate)
+        case "eq", (Apply("smax", (a, Const(0))), Const(0)):
+            return fold_apply("sle", (a, Const(0, a.bits)), 32, predicate)
         case _, (Apply("select", (c, Const(p), Const(q))), Const(r)):
             return _outcome(c, evaluate(op, width, p, r), evaluate(op, width, q, r), predicate)
         case _, (Const(r), Apply("select", (c, Const(p), Const(q)))):
@@ -370,7 +374,7 @@ def _select(args: tuple[Expr, ...], bits: int, predicate: Holds) -> Expr | None:
             return fold_apply("select", (d, b, a), bits, predicate)
         case Apply("select", (d, Const(p), Const(q))):
             return fold_apply("select", (d, a if p else b, a if q else b), bits, predicate)
-    if same(a, b):
+    if same(a, b) or (same(a, c) and b == Const(0, bits)):
         return a
     return _choice(c, a, b, predicate) if bits == 32 else None
 

@@ -19,6 +19,9 @@ _MOST = {"s": "smax", "u": "umax"}
 
 def fold_choice(c: Expr, a: Expr, b: Expr, same: Same) -> Expr | None:
     """The choice of `a` where the comparison `c` holds, else of `b`, as another operation, or None."""
+    match c, a:
+        case Apply("slt", (Const(0), x)), Apply("smax", (y, Const(0))) if same(x, y):
+            return fold_choice(c, x, b, same) or Apply("select", (c, x, b))
     match c:
         case Apply("slt" | "sle" | "ult" | "ule" as op, (x, y)):
             kind = op[0]

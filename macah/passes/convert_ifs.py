@@ -21,7 +21,15 @@ from macah import ir
 from macah.ir import Apply, Assign, Body, Const, Expr, If, Read, Stmt, Variable
 from macah.passes.coalesce import coalesced
 from macah.passes.code import Code, Node
-from macah.passes.liveness import Live, apart, live_at_body_end, live_at_end, live_before, step_back
+from macah.passes.liveness import (
+    Live,
+    apart,
+    live_at_body_end,
+    live_at_end,
+    live_before,
+    step_back,
+    without_dead,
+)
 from macah.passes.merge import merge
 from macah.passes.predicate import Arm, Predicates, negate
 from macah.walk import (
@@ -45,7 +53,8 @@ def convert_ifs(kernel: ir.Kernel) -> ir.Kernel:
 def converted(body: Body, after: Iterable[Variable], predicates: Predicates) -> Body:
     """A body without `If`; `after` is live after it."""
     live = frozenset(after)
-    return coalesced(_Converter(predicates, body, live).body(body, live), live)
+    straight = _Converter(predicates, body, live).body(body, live)
+    return coalesced(without_dead(straight, set(live)), live)
 
 
 class _Converter:

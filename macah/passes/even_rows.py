@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 
-from macah.ir import FALSE, TRUE, Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
+from macah.ir import FALSE, TRUE, Apply, Assign, Body, Const, Expr, Read, Variable
 from macah.passes.counters import Starts, shift
 from macah.passes.liveness import live_before
 from macah.passes.predicate import Predicates, negate, select
 from macah.passes.row_code import Counted, Paced, Rows
-from macah.walk import Renaming, both, loads_in, read, targets, variables_in, written
+from macah.walk import Renaming, both, targets, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +73,6 @@ def even_rows(trips: Variable, finite: Expr, length: int, predicates: Predicates
         *(Assign(v, Const(1)) for v in steps[:-1]),
     )
     return EvenRows(state, start, end, Read(first), Read(lasts[0]), False, negate(finite), Read(now))
-
-
-def steady(before: Body, invariant: Set[Variable], changing: Set[Variable]) -> tuple[Body, Body]:
-    """What gives variables the same values in all rows, and the rest of what stands before the inner loop.
-
-    The kernel changes nothing that is `invariant`; the inner loop and what follows it write `changing`.
-    """
-    known, made, rest = set(invariant), list[Stmt](), list[Stmt]()
-    touched = set[Variable]()
-    for place, stmt in enumerate(before):
-        match stmt:
-            case Assign(variable, value) if (
-                known.issuperset(variables_in(value))
-                and not any(loads_in(value))
-                and variable not in changing
-                and variable not in touched
-                and variable not in written(before[place + 1 :])
-            ):
-                made.append(stmt)
-                known.add(variable)
-            case _:
-                rest.append(stmt)
-        touched |= read((stmt,)) | written((stmt,))
-    return tuple(made), tuple(rest)
 
 
 def counted_from(counted: Iterable[Counted], index: Expr) -> Body:

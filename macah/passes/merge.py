@@ -41,8 +41,9 @@ def merge(
             stmt = merger.merged(
                 variable, values.get(variable, Read(variable)), others.get(variable, Read(variable))
             )
-            code.add(Node(order, stmt))
-            order += 1
+            if stmt.value != Read(variable):  # else one arm keeps the value, and the other one does not care
+                code.add(Node(order, stmt))
+                order += 1
 
 
 def guarded(body: Body, predicate: Expr, keep: Iterable[Variable], predicates: Predicates) -> Body:

@@ -10,6 +10,7 @@ from macah.ir import Assign, Body, DoWhile, Expr, Read, Stmt, Variable
 from macah.passes.liveness import Live, live_before, live_in_loop
 from macah.passes.merge import guarded
 from macah.passes.predicate import Predicates, either, negate, select
+from macah.passes.steady import steady
 from macah.walk import Renaming, both, is_constant, loads_in, read, statements, targets, variables_in, written
 
 _NONE: Live = frozenset()
@@ -103,30 +104,35 @@ class Builder:
         again = extra.again or self.predicates.variable("again", where)
         more = self.predicates.variable("more", where)
         # The inner loop is over where this one starts.
-        code = (*extra.first, *self.guarded(nest.before, negate(Read(again)), nest.resumes))
-        state: Body = (Assign(again, ir.FALSE, where),) if nest.before else ()
+        inside = written((nest.inner, *nest.state))
+        same, before = steady(nest.before, inside, written((*nest.after, *nest.initial)))
+        code = (*extra.first, *same, *self.guarded(before, negate(Read(again)), nest.resumes))
+        state: Body = (Assign(again, ir.FALSE, where),) if before else ()
         body = (*nest.inner.body, Assign(more, self.predicates.truth(nest.inner.condition), where))
         if is_constant(nest.entered, 1):
             code += (*body, Assign(again, Read(more), where))
         else:
             setup, run, goes_on = self.enter(nest, again, Read(more))
             state = (Assign(again, ir.FALSE, where),)
-            keep = nest.finish.union(written(nest.state))
-            code += (*setup, *self.guarded(body, run, keep), Assign(again, goes_on, where))
+            lasting = nest.finish.union(written(nest.state))
+            code += (*setup, *self.guarded(body, run, lasting), Assign(again, goes_on, where))
         last = self.predicates.variable("more", nest.outer.where)
         ends = Assign(last, self.predicates.truth(nest.outer.condition), nest.outer.where)
-        code += self.guarded((*nest.after, ends, *nest.initial), negate(Read(again)), nest.resumes)
+        keep = nest.resumes | read(same)
+        code += self.guarded((*nest.after, ends, *nest.initial), negate(Read(again)), keep)
         code += extra.last
         loop = replace(nest.outer, body=code, condition=either(Read(again), Read(last)))
         return Flat((*nest.initial, *nest.state, *extra.state, *state), loop, extra.least)
 
     def start(self, nest: Nest, keep: Live = _NONE) -> tuple[Body, Body, Body]:
         """What stands before the loop: the state for it, the code, and the state for what follows."""
-        if not nest.before:
-            return (), (), ()
+        # What follows the loop may be computed in all iterations, too.
+        same, before = steady(nest.before, written((nest.inner, *nest.state, *nest.after)), _NONE)
+        if not before:
+            return (), same, ()
         where = nest.outer.where
         start = self.predicates.variable("start", where)
-        code = self.guarded(nest.before, Read(start), nest.resumes | keep)
+        code = (*same, *self.guarded(before, Read(start), nest.resumes | keep))
         return (Assign(start, ir.TRUE, where),), code, (Assign(start, ir.FALSE, where),)
 
     def enter(self, nest: Nest, again: Variable, more: Expr) -> tuple[Body, Expr, Expr]:

@@ -33,7 +33,7 @@ from macah import ir
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Read, Variable
 from macah.passes.ahead import Ahead, Parts, constants, parts_of
 from macah.passes.counters import Starts, Sum, find_counter
-from macah.passes.even_rows import counted_from, even_rows, looked_ahead, steady
+from macah.passes.even_rows import counted_from, even_rows, looked_ahead
 from macah.passes.flatten_loops import Flattener
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, live_in_loop
 from macah.passes.merge import guarded
@@ -42,6 +42,7 @@ from macah.passes.predicate import Predicates, either, negate
 from macah.passes.row_code import Counted, Paced, Rows, paced
 from macah.passes.row_sums import row_sums
 from macah.passes.row_trips import Around, comes_to_an_end, find_steps, step_of, trips
+from macah.passes.steady import computed_from, steady
 from macah.trips import conjuncts
 from macah.walk import arrays_written, targets, written
 
@@ -149,19 +150,20 @@ class _Pacer:
     def paced(self, nest: _Nest, starts: Starts) -> Body:
         """The one loop of a nest, and what stands before it."""
         parts, trips = nest.parts, nest.rows.trips
-        same, before = steady(parts.before, self.ahead.invariant, written((parts.inner, *parts.after)))
-        if trips in written(same):
+        same, before = steady(parts.before, written((parts.inner,)), written(parts.after))
+        if trips in computed_from(self.ahead.invariant, same):
             return self.even(replace(nest, parts=replace(parts, before=before)), same, starts)
         known = set(nest.rows.known)
-        before = tuple(stmt for stmt in parts.before if known.isdisjoint(targets(stmt)))
+        same, before = [tuple(s for s in body if known.isdisjoint(targets(s))) for body in (same, before)]
         nest, sums = self.with_sums(replace(nest, parts=replace(parts, before=before)), known)
         index = Counted(Variable("index", where=parts.inner.where), Const(0), 1)
         counted = self.counted(nest)
         made = paced(nest.rows, [index, *counted], self.length, starts, self.predicates)
+        made = replace(made, start=(*same, *made.start))
         return self.code(nest, sums, made, Read(index.variable), counted)
 
     def even(self, nest: _Nest, same: Body, starts: Starts) -> Body:
-        """The same if all rows are as long; what is the `same` for all stands before the inner loop."""
+        """The same if all rows are as long; what comes out the `same` all through a row stands first."""
         parts, rows = nest.parts, nest.rows
         stepped = {v for v in rows.moved if _is_stepped(nest.outer, v)}
         after, ahead = looked_ahead(rows, parts.after, stepped, self.length, starts, self.predicates)
