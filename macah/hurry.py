@@ -36,12 +36,21 @@ def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     """The choice with what makes recurrences of control shorter; `places` are of loops to test first."""
     found = _entered(_alone(best, places, trials), best, places, trials)
     waits = 1 < found.interval > found.bounds.resource or trials.waits(found)
-    if waits and _has_sequences(trials.loops) and enabled(best.kernel, "chain_stages"):
-        chained = _alone(trials.choice(replace(best.kernel, chained=True)), places, trials)
-        fits = len(chained.dfg.nodes) <= trials.most
-        if fits and _row_costs(chained, trials) < _row_costs(found, trials):
-            found = chained
+    for kernel in _joined(best.kernel, trials.loops) if waits else ():
+        joined = _alone(trials.choice(kernel), places, trials)
+        fits = len(joined.dfg.nodes) <= trials.most
+        if fits and _row_costs(joined, trials) < _row_costs(found, trials):
+            found = joined
     return _searched(found, trials)
+
+
+def _joined(kernel: ir.Kernel, loops: tuple[LoopTrips, ...]) -> Iterator[ir.Kernel]:
+    """The kernel with other ways to make one loop of several."""
+    chained = replace(kernel, chained=True)
+    if _has_sequences(loops) and enabled(kernel, "chain_stages"):
+        yield chained
+    if _has_several(loops) and _has_rows(loops) and enabled(kernel, "stack_nests"):
+        yield replace(chained, stacked=True)
 
 
 def _searched(best: Choice, trials: Trials) -> Choice:
@@ -90,7 +99,9 @@ def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
 def _paced(best: Choice, trials: Trials) -> Choice:
     """The choice with rows of some length at least, if that is better."""
     found = best
-    wanted = trials.waits(best) and _has_rows(trials.loops) and enabled(best.kernel, "pace_rows")
+    # Nests that are one have what chooses between them on a recurrence, unless their rows are told ahead.
+    waits = trials.waits(best) or (best.kernel.stacked and best.bounds.recurrence > 1)
+    wanted = waits and _has_rows(trials.loops) and enabled(best.kernel, "pace_rows")
     for length in ROWS if wanted else ():
         if found.bounds.recurrence == 1:
             break
@@ -198,6 +209,11 @@ def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
 def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:
     """True if there is a loop in another one that does not always run equally often."""
     return any(_has_rows(loop.loops) or any(inner.trips is None for inner in loop.loops) for loop in loops)
+
+
+def _has_several(loops: tuple[LoopTrips, ...]) -> bool:
+    """True if there are loops beside each other anywhere."""
+    return len(loops) > 1 or any(_has_several(loop.loops) for loop in loops)
 
 
 def _has_nests_in_sequence(loops: tuple[LoopTrips, ...]) -> bool:

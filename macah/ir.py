@@ -373,8 +373,9 @@ class Kernel:
     if that is known (`find_sites`). `one_way`: it certainly receives nothing that comes of what it sends, and
     nobody serves two of its streams in turn. `rolled`: the places of FOR loops that are plain ones.
     `by_turns`: sends and receives beside loops are loops, too. `chained`: loops in sequence have one counter
-    where that is possible (`chain_stages`). `entered`: inner loops run even where they have nothing to do, if
-    that never changes. `patient`: shorter recurrences are looked for longer (`shorten`).
+    where that is possible (`chain_stages`). `stacked`: nests in sequence are one nest (`stack_nests`).
+    `entered`: inner loops run even where they have nothing to do, if that never changes. `patient`: shorter
+    recurrences are looked for longer (`shorten`).
     """
 
     name: str
@@ -398,5 +399,6 @@ class Kernel:
     rolled: tuple[Place, ...] = ()
     by_turns: bool = False
     chained: bool = False
+    stacked: bool = False
     entered: bool = False
     patient: bool = False

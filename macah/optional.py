@@ -73,6 +73,7 @@ OPTIONAL = {
     "chain_stages": Optimisation(
         "loops in sequence whose trips are known where the first begins have one counter"
     ),
+    "stack_nests": Optimisation("nests in sequence are one nest of rows, where that saves cycles"),
     "run_ahead": Optimisation("what an inner loop starts with is known before the last one ends", grows=True),
     "enter_loops": Optimisation(
         "inner loops whose first test never changes run once for nothing where it fails, if that is simpler"

@@ -20,13 +20,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from arch.ops import COMPARISONS
 from macah import ir
 from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, Load, Read, Stmt, Variable
 from macah.passes.loop_stages import Stage, Stages
-from macah.passes.predicate import Predicates
+from macah.passes.predicate import Predicates, either, negate
 from macah.passes.row_trips import Steps, find_steps, trips
 from macah.walk import (
+    both,
     has_loop,
     is_constant,
     loads_in,
@@ -43,11 +45,11 @@ WORD = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A loop of several: what its counter is in an iteration, and in which ones it runs, and its last one."""
+    """A loop of several: its counter in an iteration, in which ones it runs, and after which another follows."""
 
-    counter: Assign
+    counter: Body
     runs: Expr
-    over: Expr
+    more: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,55 +76,97 @@ class _Known:
     most: int
 
 
-def chain(sequence: Stages, pasts: Sequence[Variable], predicates: Predicates) -> Chain | None:
-    """One counter for loops in sequence; None if it is not known where they begin how often each runs."""
+def chain(
+    sequence: Stages, pasts: Sequence[Variable], predicates: Predicates, stacked: bool = False
+) -> Chain | None:
+    """One counter for loops in sequence; None if it is not known where they begin how often each runs.
+
+    If they are `stacked`, each has one loop in it (`stack_nests`). Then it is enough to know of the last one
+    whether it runs.
+    """
     known, changed = list[_Known](), set[Variable]()
+    if not stacked and any(has_loop(stage.loop.body) for stage in sequence.all):
+        return None
     for stage in sequence.all:
         found = _known(stage, sequence, changed)
         if found is None:
-            return None
+            break
         known.append(found)
         changed |= written((stage.loop, *stage.then))
-    if all(isinstance(one.count, Const) for one in known):
-        return None  # `count_stages` does that better
     if sum(max(1, one.most) for one in known) >= WORD:
         return None  # the counter might wrap around
-    return _Chainer(sequence, predicates).made(known, pasts)
+    chainer = _Chainer(sequence, predicates)
+    if len(known) == len(sequence.all):
+        # If all run a constant number of times, `count_stages` does that better.
+        constant = all(isinstance(one.count, Const) for one in known)
+        return chainer.made(known, pasts) if stacked or not constant else None
+    entered = _entered(sequence.all[-1], sequence, changed)
+    if stacked and len(known) == len(pasts) and entered is not None:
+        return chainer.open(known, pasts, predicates.truth(entered))
+    return None
 
 
 class _Chainer:
     def __init__(self, sequence: Stages, predicates: Predicates) -> None:
         self.sequence, self.predicates = sequence, predicates
         self.setup = list[Stmt]()
+        self.turn = Variable("turn", where=sequence.all[0].loop.where)
 
     def made(self, known: Sequence[_Known], pasts: Sequence[Variable]) -> Chain:
-        stages = self.sequence.all
-        where = stages[0].loop.where
-        turn = Variable("turn", where=where)
-        begun: Expr = Const(0)
-        turns, ends = list[Turn](), list[Expr]()
-        for stage, one in zip(stages, known, strict=True):
-            count = self.named("count", one.count, stage)
-            runs = _simple(Apply("ne", (count, Const(0))))
-            spent = _simple(Apply("select", (runs, count, Const(1))))
-            end = self.named("end", _sum("add", begun, spent), stage)
-            turns.append(self.turn(turn, one, begun, end, runs, stage))
-            ends.append(end)
-            begun = end
-        self.setup.append(Assign(turn, Const(0), where))
-        first = tuple(
-            Assign(past, Apply("ule", (end, Read(turn))), past.where)
+        """One counter for all loops."""
+        turns, ends = self.turns(known)
+        self.setup.append(Assign(self.turn, Const(0), self.turn.where))
+        step = Assign(self.turn, Apply("add", (Read(self.turn), Const(1))), self.turn.where)
+        again = Apply("ult", (Read(self.turn), ends[-1]))
+        return Chain(tuple(self.setup), self.first(pasts, ends), turns, (step,), again)
+
+    def open(self, known: Sequence[_Known], pasts: Sequence[Variable], entered: Expr) -> Chain:
+        """One counter for all but the last one, which says itself whether it goes on; it rests meanwhile."""
+        turns, ends = self.turns(known)
+        last, past = self.sequence.all[-1], Read(pasts[-1])
+        code, runs = (
+            ((), entered)
+            if _is_comparison(entered)
+            else self.predicates.named(entered, "entered", last.loop.where)
+        )
+        self.setup += (*code, Assign(self.turn, Const(0), self.turn.where))
+        step = Assign(self.turn, Apply("add", (Read(self.turn), negate(past))), self.turn.where)
+        more = both(runs, self.predicates.truth(last.loop.condition))
+        again = either(negate(past), more)
+        return Chain(
+            tuple(self.setup), self.first(pasts, ends), (*turns, Turn((), runs, more)), (step,), again
+        )
+
+    def first(self, pasts: Sequence[Variable], ends: Sequence[Expr]) -> Body:
+        return tuple(
+            Assign(past, Apply("ule", (end, Read(self.turn))), past.where)
             for past, end in zip(pasts, ends, strict=False)
         )
-        step = Assign(turn, Apply("add", (Read(turn), Const(1))), where)
-        return Chain(tuple(self.setup), first, tuple(turns), (step,), Apply("ult", (Read(turn), ends[-1])))
 
-    def turn(self, turn: Variable, one: _Known, begun: Expr, end: Expr, runs: Expr, stage: Stage) -> Turn:
-        number = _sum("sub", Read(turn), begun)
+    def turns(self, known: Sequence[_Known]) -> tuple[tuple[Turn, ...], list[Expr]]:
+        """The turns of the first loops, and where each ends."""
+        begun: Expr = Const(0)
+        turns, ends = list[Turn](), list[Expr]()
+        for stage, one in zip(self.sequence.all, known, strict=False):
+            count = self.named("count", one.count, stage)
+            runs = _simple(Apply("ne", (one.count, Const(0))))
+            if not _is_comparison(runs):
+                runs = _simple(Apply("ne", (count, Const(0))))
+            spent = _simple(Apply("umax", (count, Const(1))))
+            end = self.named("end", _sum("add", begun, spent), stage)
+            turns.append(self.counted(one, begun, end, runs, stage))
+            ends.append(end)
+            begun = end
+        return tuple(turns), ends
+
+    def counted(self, one: _Known, begun: Expr, end: Expr, runs: Expr, stage: Stage) -> Turn:
+        """The turn of a loop that begins and ends when the counter is so far."""
+        number = _sum("sub", Read(self.turn), begun)
         start = self.named("start", one.start, stage)
         value = _sum("add", start, number) if one.steps.step > 0 else _sum("sub", start, number)
-        over = Apply("eq", (Read(turn), self.named("last", _sum("sub", end, Const(1)), stage)))
-        return Turn(Assign(one.steps.variable, value, stage.loop.where), runs, over)
+        last = self.named("last", _sum("sub", end, Const(1)), stage)
+        counter = Assign(one.steps.variable, value, stage.loop.where)
+        return Turn((counter,), runs, Apply("ne", (Read(self.turn), last)))
 
     def named(self, name: str, value: Expr, stage: Stage) -> Expr:
         """A variable for a value that is known where the loops begin, unless it is a constant."""
@@ -133,10 +177,18 @@ class _Chainer:
         return Read(variable)
 
 
+def _entered(stage: Stage, sequence: Stages, changed: set[Variable]) -> Expr | None:
+    """Whether a loop runs, as what is known before all of them; None if it is not."""
+    guard = stage.loop.guard
+    starts = {variable: _start(variable, stage, sequence) for variable in variables_in(guard)}
+    entered = replace_reads(guard, starts)
+    return map_expr(entered, fold) if _is_steady(entered, changed) else None
+
+
 def _known(stage: Stage, sequence: Stages, changed: set[Variable]) -> _Known | None:
     """How a loop counts if those before it change some variables; None if that is not known before all."""
     loop = stage.loop
-    steps = None if has_loop(loop.body) else find_steps(loop)
+    steps = find_steps(loop)
     if steps is None or (steps.included and not isinstance(steps.bound, Const)):
         return None
     start = _start(steps.variable, stage, sequence)
@@ -175,7 +227,8 @@ def _most(count: Expr, start: Expr, steps: Steps, loop: DoWhile) -> int:
     """How often a loop runs at most: as its counter is not negative, or is an index of an array."""
     if isinstance(count, Const):
         return count.value
-    extents = [size for stmt in loop.body for size in _extents(stmt, steps.variable)]
+    always = (stmt for stmt in loop.body if not isinstance(stmt, DoWhile))
+    extents = [size for stmt in always for size in _extents(stmt, steps.variable)]
     signed = isinstance(loop.condition, Apply) and loop.condition.op == "slt"
     least = start if steps.step > 0 else steps.bound
     positive = signed and isinstance(least, Const) and least.value < WORD // 2
@@ -199,6 +252,17 @@ def _sizes(array: ir.Array, index: Sequence[Expr], counter: Variable) -> Iterato
                 yield size
             case _:
                 pass
+
+
+def _is_comparison(value: Expr) -> bool:
+    """Whether a value is one comparison."""
+    match value:
+        case Const():
+            return True
+        case Apply(op, (Const() | Read(), Const() | Read())):
+            return op in COMPARISONS
+        case _:
+            return False
 
 
 def _sum(op: str, a: Expr, b: Expr) -> Expr:

@@ -26,10 +26,8 @@ others decide by themselves what is next (`flat_stages`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from backend.dfg import Place
 from macah import ir
 from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.optional import enabled
@@ -41,7 +39,8 @@ from macah.passes.independent import independent
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, near, step_back
 from macah.passes.loop_stages import Stage, Stages, stages_of
 from macah.passes.predicate import Predicates, either, negate, select
-from macah.walk import has_loop, own_loops, statements, targets, variables_in, written
+from macah.passes.stack_nests import NestStacker
+from macah.walk import both, has_loop, own_loops, statements, targets, variables_in, written
 
 
 def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
@@ -52,7 +51,8 @@ def fuse_loops(kernel: ir.Kernel) -> ir.Kernel:
     counts = CountStages(kernel, predicates) if enabled(kernel, "count_ahead") else None
     nests = FlatStages(kernel, predicates) if enabled(kernel, "flat_stages") else None
     chains = kernel.chained and enabled(kernel, "chain_stages")
-    fuser = _Fuser(predicates, counts, nests, chains)
+    stacker = NestStacker(kernel, predicates) if kernel.stacked and enabled(kernel, "stack_nests") else None
+    fuser = _Fuser(predicates, counts, nests, chains, stacker)
     body = fuser.body(kernel.body, live_at_end(kernel))
     return replace(kernel, body=(*(counts.state if counts else ()), *body))
 
@@ -80,12 +80,19 @@ class _Parts:
 
 class _Fuser:
     def __init__(
-        self, predicates: Predicates, counts: CountStages | None, nests: FlatStages | None, chains: bool
+        self,
+        predicates: Predicates,
+        counts: CountStages | None,
+        nests: FlatStages | None,
+        chains: bool,
+        stacker: NestStacker | None,
     ) -> None:
         self.predicates = predicates
         self.counts = counts
         self.nests = nests
         self.chains = chains
+        self.stacker = stacker
+        self.local = set[Variable]()  # nobody needs these behind the branch in which they are assigned
 
     def body(self, body: Body, after: Live) -> Body:
         """A body with at most one loop, in which there is at most one loop, and so on."""
@@ -108,7 +115,7 @@ class _Fuser:
             case If(condition, then, orelse):
                 setup, chosen = self.predicates.named(condition, "if", stmt.where)
                 then, orelse = self.body(then, after), self.body(orelse, after)
-                then, orelse = _forgetting(then, orelse, after), _forgetting(orelse, then, after)
+                then, orelse = self.forgetting(then, orelse, after), self.forgetting(orelse, then, after)
                 return (*setup, *self.branches(chosen, then, orelse, stmt))
             case _:
                 raise AssertionError(stmt)
@@ -147,34 +154,70 @@ class _Fuser:
         """`if (chosen) then else orelse` with the loops, at most one in each, outside of it."""
         if isinstance(chosen, Const):
             return then if chosen.value else orelse
-        a, b = _parts(then), _parts(orelse)
+        a, b = self.settled(_parts(then), _parts(orelse)), self.settled(_parts(orelse), _parts(then))
         before = _if(chosen, a.before, b.before, stmt)
         after = _if(chosen, a.after, b.after, stmt)
-        return (*before, *self.either_loop(chosen, a.loop, b.loop), *after)
+        return (*before, *self.either_loop(chosen, a, b), *after)
 
-    def either_loop(self, chosen: Expr, a: DoWhile | None, b: DoWhile | None) -> Body:
+    def settled(self, parts: _Parts, other: _Parts) -> _Parts:
+        """The same branch, with unspecified values for what is only of the other one."""
+        if parts.loop is None and other.loop is not None and all(map(self.is_free, parts.before)):
+            # Each where the other branch writes it, before its loop or behind it.
+            early, late = written(other.before), written(other.after)
+            parts = _Parts(_writing(parts.before, early), None, _writing(parts.before, late))
+        assigned = dict.fromkeys(v for stmt in other.before for v in targets(stmt) if v in self.local)
+        lost = [v for v in assigned if v not in written(parts.before)]
+        return replace(parts, before=(*parts.before, *self.predicates.free(lost, None)))
+
+    def is_free(self, stmt: Stmt) -> bool:
+        return isinstance(stmt, Assign) and self.predicates.is_unspecified(stmt.value)
+
+    def either_loop(self, chosen: Expr, then: _Parts, orelse: _Parts) -> Body:
         """One loop for two of which only one runs."""
+        a, b = then.loop, orelse.loop
         truth = self.predicates.truth
         if a is None or b is None:
             loop = a or b
             if loop is None:
                 return ()
-            runs = select(chosen if b is None else negate(chosen), truth(loop.guard), ir.FALSE)
+            runs = both(chosen if b is None else negate(chosen), truth(loop.guard))
             return (replace(loop, guard=runs),)
+        if self.stacker and (made := self.stacker.one_counter(chosen, (a, b), (then.before, orelse.before))):
+            first, second = made.counters
+            self.local |= written(made.setup)
+            body = self.branches(chosen, (first, *a.body), (second, *b.body), a)
+            return (*made.setup, DoWhile((*body, made.step), made.goes_on, made.goes_on, a.where))
         body = self.branches(chosen, a.body, b.body, a)
         condition = select(chosen, truth(a.condition), truth(b.condition))
         return (DoWhile(body, condition, select(chosen, truth(a.guard), truth(b.guard)), a.where),)
+
+    def forgetting(self, body: Body, other: Body, after: Live) -> Body:
+        """A branch with unspecified values for what the other branch's loop starts with and this one not."""
+        parts, others = _parts(body), _parts(other)
+        if others.loop is None:
+            return body
+        rest = body[len(parts.before) :]
+        needed = live_before(rest, after) | written(parts.before)
+        dead = dict.fromkeys(v for s in statements(others.before) for v in targets(s) if v not in needed)
+        return (*parts.before, *self.predicates.free(dead, others.loop.where), *rest)
 
     # --- Sequences
 
     def sequence(self, body: Body, after: Live) -> Body:
         """A body whose loops have become one."""
-        if self.chains and (linked := self.linked(stages_of(body, after))):
+        if self.stacker and (stacked := self.stacker.alike(body, after)):
+            sequence = stages_of(stacked, after)
+            return self.linked(sequence, after, stacked=True) or self.alternating(sequence)
+        if self.chains and (linked := self.linked(stages_of(body, after), after)):
             return linked
         body, found = self.counted(body, after)
         body = self.flat_nests(body, after)
         kept = near(DoWhile(body, ir.FALSE), self.counts.live) if self.counts else frozenset[Variable]()
-        sequence = stages_of(body, after | kept)
+        return self.alternating(stages_of(body, after | kept), found)
+
+    def alternating(self, sequence: Stages, found: dict[int, Counted] | None = None) -> Body:
+        """The same for stages; of those `found`, by identity, it is known ahead when they are over."""
+        found = found or {}
         setup, stages = sequence.before, sequence.all
         counted = [found[id(stage.loop)] for stage in stages if id(stage.loop) in found]
         pasts = self.pasts(sequence)
@@ -221,21 +264,25 @@ class _Fuser:
         made = self.choice(sequence, arms, pasts, tells=False)
         return Read(again), (*made, *turns, Assign(again, negate(overs[-1]), again.where))
 
-    def linked(self, sequence: Stages) -> Body | None:
+    def linked(self, sequence: Stages, after: Live, stacked: bool = False) -> Body | None:
         """The same if one counter tells whose turn it is; None if it cannot."""
         pasts = self.pasts(sequence)
-        linked = chain(sequence, pasts, self.predicates)
+        linked = chain(sequence, pasts, self.predicates, stacked)
         if linked is None:
             return None
+        body = list(sequence.before)
+        for stage, turn in zip(sequence.all, linked.turns, strict=True):
+            idle = self.predicates.free(stage.local, stage.loop.where)
+            code = (*turn.counter, *self.branches(turn.runs, stage.loop.body, idle, stage.loop))
+            body += (DoWhile(code, turn.more, where=stage.loop.where), *stage.then)
+        sequence = stages_of(tuple(body), after)  # what they count with is not needed before them any more
         arms: list[_Arm] = []
         for stage, turn in zip(sequence.all, linked.turns, strict=True):
-            idle = _unspecified(stage.local, stage.loop.where)
-            code = (turn.counter, *self.branches(turn.runs, stage.loop.body, idle, stage.loop))
-            step = _if(turn.over, stage.then, (), stage.loop) if stage is not sequence.all[-1] else ()
-            arms.append(_Arm((*code, *step), stage))
+            step = _if(negate(turn.more), stage.then, (), stage.loop) if stage is not sequence.all[-1] else ()
+            arms.append(_Arm((*stage.loop.body, *step), stage))
         made = self.choice(sequence, arms, pasts, tells=False)
         first, last = sequence.all[0], sequence.all[-1]
-        loop = DoWhile((*linked.first, *made, *linked.last), linked.again, ir.TRUE, first.loop.where)
+        loop = DoWhile((*linked.first, *made, *linked.last), linked.again, where=first.loop.where)
         return (*sequence.before, *linked.setup, loop, *last.then)
 
     def pasts(self, sequence: Stages) -> list[Variable]:
@@ -254,12 +301,18 @@ class _Fuser:
         sooner, later = arms[:middle], arms[middle:]
         ahead = pasts[middle if middle == 1 else middle - 1 :] if tells else []
         done = pasts[:middle] if tells else []
-        first = (*_all(ahead, ir.FALSE), *_forgotten(sequence, later, sooner))
-        second = (*_all(done, ir.TRUE), *_forgotten(sequence, sooner, later))
+        first = (*_all(ahead, ir.FALSE), *self.forgotten(sequence, later, sooner))
+        second = (*_all(done, ir.TRUE), *self.forgotten(sequence, sooner, later))
         first += self.choice(sequence, sooner, pasts[: middle - 1], tells)
         second += self.choice(sequence, later, pasts[middle:], tells)
-        code, chosen = self.predicates.named(Read(pasts[middle - 1]), "turn", where)
+        past = Read(pasts[middle - 1])
+        code, chosen = self.predicates.named(past, "turn", where) if tells else ((), past)
         return (*code, *self.branches(chosen, second, first, arms[middle].stage.loop))
+
+    def forgotten(self, sequence: Stages, others: list[_Arm], arms: list[_Arm]) -> Body:
+        """Unspecified values for what the other arms write and nobody needs in these."""
+        dead = sequence.forgotten([arm.stage for arm in others], [arm.stage for arm in arms])
+        return self.predicates.free(dead, arms[0].stage.loop.where)
 
     def turn(self, sequence: Stages, stage: Stage, run: Expr, past: Variable) -> tuple[Body, Expr]:
         """One iteration of a loop that is not the last one, and the step to the next one if it is over.
@@ -272,7 +325,9 @@ class _Fuser:
         entry, entered = self.predicates.named(following.guard, "entered", following.where)
         then = (*stage.then, *entry)
         # Until the stage is over, nobody needs what the next one starts with.
-        step = _if(negate(Read(more)), then, _unspecified(sequence.renewed(then, stage), where), stage.loop)
+        step = _if(
+            negate(Read(more)), then, self.predicates.free(sequence.renewed(then, stage), where), stage.loop
+        )
         return (
             *self.iteration(stage, run, more),
             *step,
@@ -283,7 +338,7 @@ class _Fuser:
         """One iteration of a loop if it runs; then `more` says whether there is another one."""
         loop = stage.loop
         body = (*loop.body, Assign(more, self.predicates.truth(loop.condition), loop.where))
-        idle = (*_unspecified(stage.local, loop.where), Assign(more, ir.FALSE, loop.where))
+        idle = (*self.predicates.free(stage.local, loop.where), Assign(more, ir.FALSE, loop.where))
         return self.branches(run, body, idle, loop)
 
 
@@ -297,27 +352,6 @@ class _Arm:
 
 def _all(pasts: list[Variable], value: Const) -> Body:
     return tuple([Assign(past, value, past.where) for past in pasts])
-
-
-def _forgotten(sequence: Stages, others: list[_Arm], arms: list[_Arm]) -> Body:
-    """Unspecified values for what the other arms write and nobody needs in these."""
-    dead = sequence.forgotten([arm.stage for arm in others], [arm.stage for arm in arms])
-    return _unspecified(dead, arms[0].stage.loop.where)
-
-
-def _unspecified(variables: Iterable[Variable], where: Place | None) -> Body:
-    return tuple([Assign(v, ir.unspecified(v.bits), where) for v in variables])
-
-
-def _forgetting(body: Body, other: Body, after: Live) -> Body:
-    """A branch that gives unspecified values to what the other branch's loop starts with and this one not."""
-    parts, others = _parts(body), _parts(other)
-    if others.loop is None:
-        return body
-    rest = body[len(parts.before) :]
-    needed = live_before(rest, after) | written(parts.before)
-    dead = dict.fromkeys(v for s in statements(others.before) for v in targets(s) if v not in needed)
-    return (*parts.before, *_unspecified(dead, others.loop.where), *rest)
 
 
 def _starts(body: Body) -> list[Starts]:
@@ -337,6 +371,10 @@ def _starts(body: Body) -> list[Starts]:
             case _:
                 pass
     return found
+
+
+def _writing(body: Body, variables: set[Variable]) -> Body:
+    return tuple(stmt for stmt in body if not variables.isdisjoint(targets(stmt)))
 
 
 def _parts(body: Body) -> _Parts:

@@ -9,7 +9,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from functools import cached_property
 
 from backend.dfg import Place
@@ -83,6 +83,7 @@ class Predicates:
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self._kernel = kernel
+        self._free = set[Variable]()
 
     @cached_property
     def known(self) -> set[Variable]:
@@ -111,7 +112,13 @@ class Predicates:
 
     def is_unspecified(self, expr: Expr) -> bool:
         """True if the value is that of a variable that nothing assigns."""
-        return isinstance(expr, Read) and expr.variable in self.unspecified
+        return isinstance(expr, Read) and (expr.variable in self._free or expr.variable in self.unspecified)
+
+    def free(self, variables: Collection[Variable], where: Place | None) -> Body:
+        """Unspecified values for variables."""
+        values = [ir.unspecified(variable.bits) for variable in variables]
+        self._free.update(value.variable for value in values)
+        return tuple([Assign(v, value, where) for v, value in zip(variables, values, strict=True)])
 
     def variable(self, name: str, where: Place | None = None) -> Variable:
         """A new variable for a predicate."""

@@ -147,6 +147,7 @@ KERNEL_FOR = {
     "roll_for": 30,
     "roll_transfers": 30,
     "chain_stages": 30,
+    "stack_nests": 31,
     "bank_arrays": 10,
     "roll_stores": 29,
     "complete_stores": 7,
@@ -214,6 +215,8 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
         kernel = replace(kernel, delay=2)
     if name in ("roll_for", "chain_stages"):
         kernel = replace(kernel, rolled=rollings(kernel)[0], chained=True)
+    if name == "stack_nests":
+        kernel = replace(kernel, chained=True, stacked=True)
     if name == "roll_transfers":
         kernel = replace(kernel, by_turns=True)
     others = ("tabulate", "exact_orders") if name == "take_turns" else ()  # else it does not pay there
