@@ -31,6 +31,10 @@ LIGHTER = 0.85
 ROOMY = 0.35
 """The fastest form comes first where its operations have no more than this part of the tiles' slots."""
 
+DEARER = 1.3
+"""Where there is less room, a form for a shorter interval is none that maps if it has so many times the
+operations that shortening the interval is worth: these times cycles are what an iteration takes of an array."""
+
 
 @dataclass(frozen=True)
 class Front:
@@ -60,7 +64,8 @@ def smaller_first(
     with suppress(KeyboardInterrupt):  # then the last mapping is the result
         while found[0] is not front and (below := found[1].interval - 1):
             wanted = replace(wanted, max_interval=below)
-            if (better := _first_mapped(_forms(front, fabric, below), fabric, wanted, stages)) is None:
+            forms = _forms(front, fabric, below, round(DEARER * len(found[0].dfg.nodes) * found[1].interval))
+            if (better := _first_mapped(forms, fabric, wanted, stages)) is None:
                 break
             found = better
     return found
@@ -76,16 +81,19 @@ def _first_mapped(
     return None
 
 
-def _forms(front: Front, fabric: Fabric, interval: int) -> Iterator[Front]:
+def _forms(front: Front, fabric: Fabric, interval: int, dearest: int) -> Iterator[Front]:
     """A kernel made for an interval, if that makes it lighter by far, and as fast as it can be.
 
     What is made for the next longer one is lighter still, and sometimes fast enough: it comes first, unless
-    there is so much room that this gains nothing, as making it takes longer than mapping then.
+    there is so much room that this gains nothing, as making it takes longer than mapping then. Without that
+    room operations times cycles are no more than `dearest`.
     """
     roomy = len(front.dfg.nodes) <= ROOMY * len(fabric.tiles) * interval
     if roomy:
         yield front
     heaviest = LIGHTER * len(front.dfg.nodes)
+    if not roomy:
+        heaviest = min(heaviest, dearest / interval)
     for least in (interval + 1, interval):
         if least <= minimum_interval(front.dfg, fabric).mii:
             break
@@ -94,7 +102,7 @@ def _forms(front: Front, fabric: Fabric, interval: int) -> Iterator[Front]:
             break
         if minimum_interval(dfg, fabric).mii <= interval:
             yield replace(front, dfg=dfg)
-    if not roomy:
+    if not roomy and len(front.dfg.nodes) * interval <= dearest:
         yield front
 
 

@@ -52,5 +52,5 @@ def test_the_form_for_an_interval_is_mapped_where_the_fastest_is_not(
 def test_the_fastest_form_comes_first_where_there_is_room(array: str, roomy: bool) -> None:
     """What is made for a longer interval would gain nothing there, and takes a second."""
     front, _ = front_of("srand", array)
-    forms = list(_forms(front, load_fabric(array), 8))
+    forms = list(_forms(front, load_fabric(array), 8, 1 << 20))
     assert (forms[0] is front, forms[-1] is front) == (roomy, not roomy) and len(forms) > 1
