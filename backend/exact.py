@@ -48,7 +48,8 @@ class Way(Enum):
 
     Without mappings that are reflections of each other; also without most of those in which words that wait
     go back into their outputs (exact_home.py: that there are no others refutes nothing); or without any of
-    these, and room is counted slot by slot (exact_spare.py); all three by another solver, too; or plainly.
+    these, and room is counted slot by slot (exact_spare.py); all three by another solver, too; or plainly;
+    or, of a part of what is possible, by that other solver without the second.
     """
 
     USUAL = "usual"
@@ -58,16 +59,17 @@ class Way(Enum):
     STRICT = "strict"
     SWIFT_STRICT = "swift, strict"
     PLAIN = "plain"
+    AROUND = "around"
 
     @property
     def swift(self) -> bool:
         """Whether the other solver is asked."""
-        return self in (Way.SWIFT, Way.SWIFT_NEAR, Way.SWIFT_STRICT)
+        return self in (Way.SWIFT, Way.SWIFT_NEAR, Way.SWIFT_STRICT, Way.AROUND)
 
     @property
     def near(self) -> bool:
         """Whether words that wait stay in their tiles, and what follows for places and times is said."""
-        return self in (Way.NEAR, Way.SWIFT_NEAR) or self.strict
+        return self in (Way.NEAR, Way.SWIFT_NEAR, Way.AROUND) or self.strict
 
     @property
     def strict(self) -> bool:
@@ -133,7 +135,8 @@ def solve(
     way: Way = Way.PLAIN,
     most: int = MOST_WORDS,
 ) -> Proof:
-    """Decide a domain; if it is no `whole_domain`, plainly. Unknown with more than `most` words."""
+    """Decide a domain; if it is no `whole_domain`, plainly or as `AROUND`. Unknown with more than `most`
+    words."""
     with Question(problem, interval, domain, way, most) as question:
         return question.ask(conflicts, seconds)
 
@@ -196,7 +199,7 @@ class Question:
         except TooLarge:
             self._clauses = Clauses(lambda _: None)
             return
-        if way is not Way.PLAIN:
+        if way not in (Way.PLAIN, Way.AROUND):
             self._encoding.break_symmetry()
 
     def _ask(self, conflicts: int, until: float) -> tuple[bool | None, Mapping | None]:

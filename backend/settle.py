@@ -18,30 +18,41 @@ from .finder import Ways
 from .flat import Problem
 from .mapping import Mapping, Placement, Schedule
 from .moves import only_outputs
+from .nearly import Nearly
 from .place import place, placement_of
 from .settler import Settler
 from .terrain import ints, rows
 
-FIRST, OTHER = 2000, 8000
+FIRST, OTHER = 2000, 4000
 """Moves for each operation in the attempts at an interval, at effort 1."""
 
 SOON = range(2)
 """These come before the solver's first answer, others after it."""
 
-WORK, MOST = 12_000_000, 4
+WORK, MOST = 8_500_000, 4
 """So many others, if one comes to its moves times tiles and OVERHEAD, but from 1 to MOST."""
 
 OVERHEAD = 8
 
+BIG = 64
+"""Graphs of more operations take twice as many moves to settle, are not mended, and have to come closer."""
+
 LARGE = 600_000
 """The most moves of an attempt."""
 
-CLOSE, EACH, CLOSER = 7, 20, 2
+CLOSE, EACH, CLOSER = 7, 20, 3
 """They end if the first leaves more conflicts than CLOSE, and one for EACH so many operations, or if after
 another none has left as few as CLOSER."""
 
+BEGIN = 0.2
+"""The effort of placing before: what is near its place soon loses it, as the first temperature is high."""
+
 HOT, COLD, STEPS = 300.0, 50.0, 60
 """Temperatures, in hundredths of a cycle, and steps of cooling."""
+
+MENDED, AROUND = 3, 1000
+"""With no more conflicts than MENDED, an attempt is not in vain yet: all may move by a tile and a cycle, and
+the solver has AROUND conflicts. Where recurrences leave little choice of times, it mostly meets a mapping."""
 
 REACH = 20
 """So many of the nearest units are looked at for an operation."""
@@ -120,13 +131,18 @@ def settled(
     After the first it is asked whether there can be a mapping at all, for which a solver has to be loaded.
     `pulse` is told again and again how many conflicts there are, and may raise what ends the work.
     """
+    big = problem.nodes > BIG
+    other = OTHER * (1 + big)
     for number in numbers:
-        moves = round(effort * (OTHER if number else FIRST))
+        moves = round(effort * (other if number else FIRST))
         count, placement = _cooled(problem, schedule, seed + number, moves, pulse)
-        if count == 0 and (mapping := _routed(problem, placement)):
+        mapping = _routed(problem, placement) if count == 0 else None
+        if 0 < count <= MENDED and not big:
+            mapping = _mended(problem, placement, effort)
+        if mapping:
             return mapping
         fewest = min(fewest, max(count, 1))
-        close = CLOSER if number else CLOSE + problem.nodes // EACH
+        close = CLOSER - big if number else CLOSE + problem.nodes // EACH
         if fewest > close or (number == 0 and refuted()):
             break
     return fewest
@@ -144,7 +160,7 @@ def _cooled(
     """What one attempt comes to: how many conflicts there are, and where everything is."""
     ways, interval = ways_of(problem.fabric), schedule.interval
     assert ways is not None
-    begin = place(problem, schedule, seed)
+    begin = place(problem, schedule, seed, BEGIN)
     homes = [-1] * problem.streams + [one.bank for one in begin.memory]
     for node in problem.dfg.nodes:
         if node.stream is not None:
@@ -172,3 +188,17 @@ def _routed(problem: Problem, placement: Placement) -> Mapping | None:
     site, start = ground(problem.fabric).site_of, placement.schedule.start
     domain = Domain(tuple((site[unit],) for unit in placement.unit), start, start)
     return solve(problem, placement.schedule.interval, domain, CONFLICTS, FOREVER).mapping
+
+
+def _mended(problem: Problem, placement: Placement, effort: float) -> Mapping | None:
+    """A mapping in which all is at most a tile and a cycle from where it is, if the solver meets one soon."""
+    # Imported here: loading a solver takes time, and few kernels need one.
+    from .exact import Way, solve
+    from .surroundings import Surroundings
+
+    interval, nodes = placement.schedule.interval, tuple(range(problem.nodes))
+    nearly = Nearly(interval, placement.unit, placement.schedule.start, nodes, (), ())
+    domain = Surroundings(problem, nearly).domain(nodes, reach=1, shift=1)
+    if domain is None:
+        return None
+    return solve(problem, interval, domain, round(effort * AROUND), FOREVER, Way.AROUND).mapping

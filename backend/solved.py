@@ -69,12 +69,10 @@ PATIENT = (
 mapping soon is luck. The strictest way leaves so little choice that a long question is worth it: one that
 is as long in another way meets hardly any."""
 
-SETTLING = ((1, "near", 2000), (2, "swift, near", 2500), (2, "swift", 7000))
+SETTLING = ((2, "swift, near", 2500), (2, "swift", 7000))
 SETTLING_SHORT = (
-    (1, "near", 2000),
     (1, "swift, near", 2000),
     (2, "swift", 7000),
-    (2, "swift, strict", 1000),
     (1, "swift, strict", 14_500),
 )
 """The same of graphs that settle (settle.py), which have had most of the patience there; at intervals up to

@@ -17,7 +17,7 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
-from .settle import CLOSER, LONGEST, SOON, others, settled, settles
+from .settle import BIG, CLOSER, LONGEST, SOON, others, settled, settles
 from .solved import BRIEF, QUESTIONS, Asking, Refuted, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
@@ -60,10 +60,9 @@ IN_VAIN = 1.1
 """Where words leave tiles through one register alone, and the solver is not asked with patience, no attempts
 follow a hasty one that leaves more conflicts than so many times the operations."""
 
-NEAR, FAR = 3, 10
+NEAR, FAR = 3, 7
 """If annealing that knows the ways of words leaves more conflicts than NEAR, the solver is not asked with
-patience, and no other attempts are made; if more than FAR, it is not asked at all, but for intervals up to
-SHORT, where the next one is far slower."""
+patience, and no other attempts are made; if more than FAR, it is not asked at all."""
 
 LOST = 4
 """With so many times more, longer intervals are tried in long steps, once each."""
@@ -202,14 +201,12 @@ class Tries:
             return False
         if interval > LONGEST:
             return False
-        if not self.overwritten and tight(self.problem, self.bounds, interval):
-            return False
         return self._settle(interval, trials, SOON, 1 << 30)
 
     def _settled_at_last(self, interval: int, trials: Trials) -> bool:
         """Whether more of it does, where little is missing."""
         left = trials.settled
-        if not left or trials.closed or trials.again or left > CLOSER:
+        if not left or trials.closed or trials.again or left > CLOSER - (self.problem.nodes > BIG):
             return False
         trials.again = True
         return self._settle(interval, trials, others(self.problem), left)
@@ -288,7 +285,7 @@ class Tries:
         """Whether the solver's first answer settles it, where it is the one to ask; once for an interval."""
         if not self.overwritten or trials.asking or trials.closed or self._distant(interval):
             return False
-        if trials.settled and trials.settled > FAR and interval > SHORT and self._patient(interval):
+        if trials.settled and trials.settled > FAR and self._patient(interval):
             return False
         found = self._asking(interval).early(self.clock.left())
         trials.asked |= found is not None
