@@ -32,8 +32,8 @@ ROOMY = 0.35
 """The fastest form comes first where its operations have no more than this part of the tiles' slots."""
 
 DEARER = 1.3
-"""Where there is less room, a form for a shorter interval is none that maps if it has so many times the
-operations that shortening the interval is worth: these times cycles are what an iteration takes of an array."""
+"""Where there is less room, forms are left whose operations times cycles, what an iteration takes of an
+array, are so many times those of the mapping that is there."""
 
 
 @dataclass(frozen=True)
