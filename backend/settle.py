@@ -51,8 +51,8 @@ HOT, COLD, STEPS = 300.0, 50.0, 60
 """Temperatures, in hundredths of a cycle, and steps of cooling."""
 
 MENDED, AROUND = 3, 1000
-"""With no more conflicts than MENDED, an attempt is not in vain yet: all may move by a tile and a cycle, and
-the solver has AROUND conflicts. Where recurrences leave little choice of times, it mostly meets a mapping."""
+"""With no more conflicts than MENDED, an attempt is not in vain yet: all may move by two tiles and a cycle,
+and the solver has AROUND conflicts. Where recurrences leave little choice of times, that mostly suffices."""
 
 REACH = 20
 """So many of the nearest units are looked at for an operation."""
@@ -191,7 +191,7 @@ def _routed(problem: Problem, placement: Placement) -> Mapping | None:
 
 
 def _mended(problem: Problem, placement: Placement, effort: float) -> Mapping | None:
-    """A mapping in which all is at most a tile and a cycle from where it is, if the solver meets one soon."""
+    """A mapping with all at most two tiles and a cycle from where it is, if the solver meets one soon."""
     # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import Way, solve
     from .surroundings import Surroundings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -19,8 +20,8 @@ from backend.attempt import Attempts
 from backend.check import check_mapping
 from backend.dfg import DFG
 from backend.flat import Problem
-from backend.mapping import MapOptions, Mapping
-from backend.settle import CLOSE, CLOSER, others, settled, settles, ways_of
+from backend.mapping import MapOptions, Mapping, Placement
+from backend.settle import CLOSE, CLOSER, MENDED, others, settled, settles, ways_of
 
 TORUS, ADRES = load_fabric("satmapit:3x3"), load_fabric("adres:3x3")
 
@@ -84,6 +85,7 @@ def left(
         return made[-1], None
 
     monkeypatch.setattr(settle, "_cooled", cooled)
+    monkeypatch.setattr(settle, "_mended", lambda *_: None)
     problem = Problem(fir(4), TORUS)
     schedule = Attempts(problem, MapOptions()).schedule(4, 0)
     assert settled(problem, schedule, 1, 1.0, lambda: refuted, nothing, numbers) == min(made)
@@ -95,6 +97,54 @@ def test_attempts_end_where_the_first_leave_many_conflicts(monkeypatch: pytest.M
     assert left(monkeypatch, [CLOSE, CLOSER + 1]) == 2
     assert left(monkeypatch, [CLOSE, CLOSER, 5, 5]) == 4
     assert left(monkeypatch, [1], refuted=True) == 1
+
+
+@pytest.fixture(scope="module")
+def disturbed() -> tuple[Problem, Placement]:
+    """The places of a mapping, but for an operation that is where another one is."""
+    problem = Problem(layered(16, 3), ADRES)
+    mapping = found(problem.dfg, "adres:3x3", 4)
+    assert isinstance(mapping, Mapping)
+    units, starts = mapping.placement.unit, mapping.placement.schedule.start
+    other = next(n for n in range(1, 16) if starts[n] % 4 == starts[0] % 4)
+    return problem, replace(mapping.placement, unit=(units[other], *units[1:]))
+
+
+@pytest.fixture
+def ended(
+    monkeypatch: pytest.MonkeyPatch, disturbed: tuple[Problem, Placement]
+) -> Callable[..., Mapping | int]:
+    """What settling comes to if its attempt ends like that, with so many conflicts, at some effort."""
+    problem, placement = disturbed
+
+    def after(conflicts: int, effort: float = 1.0) -> Mapping | int:
+        monkeypatch.setattr(settle, "_cooled", lambda *_: (conflicts, placement))
+        return settled(problem, placement.schedule, 1, effort, lambda: False, nothing, range(1))
+
+    return after
+
+
+def test_where_few_conflicts_are_left_all_may_move_a_little(
+    ended: Callable[..., Mapping | int], disturbed: tuple[Problem, Placement]
+) -> None:
+    mapping, (_, placement) = ended(MENDED), disturbed
+    assert isinstance(mapping, Mapping) and mapping.interval == 4
+    check_mapping(mapping)
+    pairs = zip(placement.schedule.start, mapping.placement.schedule.start, strict=True)
+    moved = [later - sooner for sooner, later in pairs]
+    assert max(moved) - min(moved) <= 2
+    for before, now in zip(placement.unit, mapping.placement.unit, strict=True):
+        (x, y), (u, v) = (divmod(ADRES.units[unit].tile, 3) for unit in (before, now))
+        assert abs(x - u) + abs(y - v) <= 2
+    assert ended(MENDED) == mapping
+
+
+def test_what_is_not_mended(ended: Callable[..., Mapping | int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more conflicts are left, with no effort, and graphs that would take the solver long."""
+    assert ended(MENDED + 1) == MENDED + 1
+    assert ended(MENDED, effort=0.0) == MENDED
+    monkeypatch.setattr(settle, "BIG", 15)
+    assert ended(MENDED) == MENDED
 
 
 def test_small_graphs_on_few_tiles_get_more_attempts() -> None:
