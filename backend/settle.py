@@ -35,7 +35,8 @@ WORK, MOST = 8_500_000, 4
 OVERHEAD = 8
 
 BIG = 64
-"""Graphs of more operations take twice as many moves to settle, are not mended, and have to come closer."""
+"""Graphs of more operations take twice as many moves to settle, from better places, have to come closer by
+one, and are not mended: the solver takes long for them."""
 
 LARGE = 600_000
 """The most moves of an attempt."""
@@ -45,14 +46,15 @@ CLOSE, EACH, CLOSER = 7, 20, 3
 another none has left as few as CLOSER."""
 
 BEGIN = 0.2
-"""The effort of placing before: what is near its place soon loses it, as the first temperature is high."""
+"""The effort of placing before, but for BIG graphs: what is near its place soon loses it, as the first
+temperature is high."""
 
 HOT, COLD, STEPS = 300.0, 50.0, 60
 """Temperatures, in hundredths of a cycle, and steps of cooling."""
 
 MENDED, AROUND = 3, 1000
-"""With no more conflicts than MENDED, an attempt is not in vain yet: all may move by two tiles and a cycle,
-and the solver has AROUND conflicts. Where recurrences leave little choice of times, that mostly suffices."""
+"""With no more conflicts than MENDED, an attempt is not in vain yet: with AROUND conflicts the solver looks
+for a mapping with all at most a cycle, and one tile (where one conflict is left) or two, from where it is."""
 
 REACH = 20
 """So many of the nearest units are looked at for an operation."""
@@ -132,13 +134,12 @@ def settled(
     `pulse` is told again and again how many conflicts there are, and may raise what ends the work.
     """
     big = problem.nodes > BIG
-    other = OTHER * (1 + big)
     for number in numbers:
-        moves = round(effort * (other if number else FIRST))
+        moves = round(effort * (_moves(problem) if number else FIRST))
         count, placement = _cooled(problem, schedule, seed + number, moves, pulse)
         mapping = _routed(problem, placement) if count == 0 else None
         if 0 < count <= MENDED and not big:
-            mapping = _mended(problem, placement, effort)
+            mapping = _mended(problem, placement, effort, int(count > 1))
         if mapping:
             return mapping
         fewest = min(fewest, max(count, 1))
@@ -148,9 +149,14 @@ def settled(
     return fewest
 
 
+def _moves(problem: Problem) -> int:
+    """Moves for each operation in all attempts but the first, at effort 1."""
+    return OTHER * (2 if problem.nodes > BIG else 1)
+
+
 def others(problem: Problem) -> range:
     """The attempts after the first ones that take about as long as the solver's answers."""
-    each = OTHER * problem.nodes * (len(problem.fabric.tiles) + OVERHEAD)
+    each = _moves(problem) * problem.nodes * (len(problem.fabric.tiles) + OVERHEAD)
     return range(SOON.stop, SOON.stop + min(max(WORK // each, 1), MOST))
 
 
@@ -160,7 +166,7 @@ def _cooled(
     """What one attempt comes to: how many conflicts there are, and where everything is."""
     ways, interval = ways_of(problem.fabric), schedule.interval
     assert ways is not None
-    begin = place(problem, schedule, seed, BEGIN)
+    begin = place(problem, schedule, seed, 1.0 if problem.nodes > BIG else BEGIN)
     homes = [-1] * problem.streams + [one.bank for one in begin.memory]
     for node in problem.dfg.nodes:
         if node.stream is not None:
@@ -190,15 +196,16 @@ def _routed(problem: Problem, placement: Placement) -> Mapping | None:
     return solve(problem, placement.schedule.interval, domain, CONFLICTS, FOREVER).mapping
 
 
-def _mended(problem: Problem, placement: Placement, effort: float) -> Mapping | None:
-    """A mapping with all at most two tiles and a cycle from where it is, if the solver meets one soon."""
+def _mended(problem: Problem, placement: Placement, effort: float, reach: int) -> Mapping | None:
+    """A mapping with all near to where it is, if the solver meets one soon: as far as neighbours' neighbours
+    if `reach` is 1, and a cycle sooner or later."""
     # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import Way, solve
     from .surroundings import Surroundings
 
     interval, nodes = placement.schedule.interval, tuple(range(problem.nodes))
     nearly = Nearly(interval, placement.unit, placement.schedule.start, nodes, (), ())
-    domain = Surroundings(problem, nearly).domain(nodes, reach=1, shift=1)
+    domain = Surroundings(problem, nearly).domain(nodes, reach, shift=1)
     if domain is None:
         return None
     return solve(problem, interval, domain, round(effort * AROUND), FOREVER, Way.AROUND).mapping
