@@ -56,6 +56,9 @@ MENDED, AROUND = 3, 1000
 """With no more conflicts than MENDED, an attempt is not in vain yet: with AROUND conflicts the solver looks
 for a mapping with all at most a cycle, and one tile (where one conflict is left) or two, from where it is."""
 
+FEW = 4
+"""On so few tiles, which all are near, times matter more: two cycles."""
+
 REACH = 20
 """So many of the nearest units are looked at for an operation."""
 
@@ -139,7 +142,7 @@ def settled(
         count, placement = _cooled(problem, schedule, seed + number, moves, pulse)
         mapping = _routed(problem, placement) if count == 0 else None
         if 0 < count <= MENDED and not big:
-            mapping = _mended(problem, placement, effort, int(count > 1))
+            mapping = _mended(problem, placement, effort, count)
         if mapping:
             return mapping
         fewest = min(fewest, max(count, 1))
@@ -196,16 +199,16 @@ def _routed(problem: Problem, placement: Placement) -> Mapping | None:
     return solve(problem, placement.schedule.interval, domain, CONFLICTS, FOREVER).mapping
 
 
-def _mended(problem: Problem, placement: Placement, effort: float, reach: int) -> Mapping | None:
-    """A mapping with all near to where it is, if the solver meets one soon: as far as neighbours' neighbours
-    if `reach` is 1, and a cycle sooner or later."""
+def _mended(problem: Problem, placement: Placement, effort: float, count: int) -> Mapping | None:
+    """A mapping with all near to where it is with `count` conflicts, if the solver meets one soon."""
     # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import Way, solve
     from .surroundings import Surroundings
 
     interval, nodes = placement.schedule.interval, tuple(range(problem.nodes))
+    few = len(problem.fabric.tiles) <= FEW
     nearly = Nearly(interval, placement.unit, placement.schedule.start, nodes, (), ())
-    domain = Surroundings(problem, nearly).domain(nodes, reach, shift=1)
+    domain = Surroundings(problem, nearly).domain(nodes, int(few or count > 1), 1 + few)
     if domain is None:
         return None
     return solve(problem, interval, domain, round(effort * AROUND), FOREVER, Way.AROUND).mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -99,53 +99,54 @@ def test_attempts_end_where_the_first_leave_many_conflicts(monkeypatch: pytest.M
     assert left(monkeypatch, [1], refuted=True) == 1
 
 
-@pytest.fixture(scope="module")
-def disturbed() -> tuple[Problem, Placement]:
+def disturbed(arch: str, interval: int) -> Placement:
     """The places of a mapping, but for an operation that is where another one is."""
-    problem = Problem(layered(16, 3), ADRES)
-    mapping = found(problem.dfg, "adres:3x3", 4)
+    mapping = found(layered(16, 3), arch, interval)
     assert isinstance(mapping, Mapping)
     units, starts = mapping.placement.unit, mapping.placement.schedule.start
-    other = next(n for n in range(1, 16) if starts[n] % 4 == starts[0] % 4)
-    return problem, replace(mapping.placement, unit=(units[other], *units[1:]))
+    other = next(n for n in range(1, 16) if (starts[n] - starts[0]) % interval == 0)
+    return replace(mapping.placement, unit=(units[other], *units[1:]))
 
 
-@pytest.fixture
 def ended(
-    monkeypatch: pytest.MonkeyPatch, disturbed: tuple[Problem, Placement]
-) -> Callable[..., Mapping | int]:
-    """What settling comes to if its attempt ends like that, with so many conflicts, at some effort."""
-    problem, placement = disturbed
-
-    def after(conflicts: int, effort: float = 1.0) -> Mapping | int:
-        monkeypatch.setattr(settle, "_cooled", lambda *_: (conflicts, placement))
-        return settled(problem, placement.schedule, 1, effort, lambda: False, nothing, range(1))
-
-    return after
+    patch: pytest.MonkeyPatch, placement: Placement, conflicts: int, effort: float = 1.0
+) -> Mapping | int:
+    """What settling comes to if its attempt ends with so many conflicts, at some effort."""
+    with patch.context() as here:
+        here.setattr(settle, "_cooled", lambda *_: (conflicts, placement))
+        schedule = placement.schedule
+        problem = Problem(schedule.dfg, placement.fabric)
+        return settled(problem, schedule, 1, effort, lambda: False, nothing, range(1))
 
 
-@pytest.mark.parametrize(("conflicts", "tiles"), [(1, 1), (MENDED, 2)])
+@pytest.mark.parametrize(
+    ("arch", "interval", "conflicts", "tiles", "cycles"),
+    [("adres:3x3", 4, 1, 1, 1), ("adres:3x3", 4, MENDED, 2, 1), ("satmapit:2x2", 7, 1, 2, 2)],
+)
 def test_where_few_conflicts_are_left_all_may_move_a_little(
-    ended: Callable[..., Mapping | int], disturbed: tuple[Problem, Placement], conflicts: int, tiles: int
+    monkeypatch: pytest.MonkeyPatch, arch: str, interval: int, conflicts: int, tiles: int, cycles: int
 ) -> None:
-    mapping, (_, placement) = ended(conflicts), disturbed
-    assert isinstance(mapping, Mapping) and mapping.interval == 4
+    placement = disturbed(arch, interval)
+    mapping = ended(monkeypatch, placement, conflicts)
+    assert isinstance(mapping, Mapping) and mapping.interval == interval
     check_mapping(mapping)
     pairs = zip(placement.schedule.start, mapping.placement.schedule.start, strict=True)
     moved = [later - sooner for sooner, later in pairs]
-    assert max(moved) - min(moved) <= 2
+    assert max(moved) - min(moved) == 2 * cycles
+    units, width = placement.fabric.units, round(len(placement.fabric.tiles) ** 0.5)
     for before, now in zip(placement.unit, mapping.placement.unit, strict=True):
-        (x, y), (u, v) = (divmod(ADRES.units[unit].tile, 3) for unit in (before, now))
+        (x, y), (u, v) = (divmod(units[unit].tile, width) for unit in (before, now))
         assert abs(x - u) + abs(y - v) <= tiles
-    assert ended(conflicts) == mapping
+    assert ended(monkeypatch, placement, conflicts) == mapping
 
 
-def test_what_is_not_mended(ended: Callable[..., Mapping | int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_mended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where more conflicts are left, with no effort, and graphs that would take the solver long."""
-    assert ended(MENDED + 1) == MENDED + 1
-    assert ended(MENDED, effort=0.0) == MENDED
+    placement = disturbed("adres:3x3", 4)
+    assert ended(monkeypatch, placement, MENDED + 1) == MENDED + 1
+    assert ended(monkeypatch, placement, MENDED, effort=0.0) == MENDED
     monkeypatch.setattr(settle, "BIG", 15)
-    assert ended(MENDED) == MENDED
+    assert ended(monkeypatch, placement, MENDED) == MENDED
 
 
 def test_small_graphs_on_few_tiles_get_more_attempts() -> None:
