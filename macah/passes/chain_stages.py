@@ -45,7 +45,7 @@ WORD = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A loop of several: its counter in an iteration, in which ones it runs, and after which another follows."""
+    """A loop of several: its counter in an iteration, when it runs, and after which another one follows."""
 
     counter: Body
     runs: Expr

@@ -102,7 +102,7 @@ def test_more_random_nests_in_sequence(seed: int, tmp_path: Path) -> None:
 
 
 def _check(seed: int, tmp_path: Path) -> bool:
-    """Whether a random kernel runs at all, and does the same as one nest, in its final form and as a graph."""
+    """Whether a random kernel runs at all; it does the same as one nest, in its final form and as a graph."""
     source = random.Random(seed)
     depths = [source.choice((1, 2, 2, 3)) for _ in range(source.choice((2, 2, 3)))]
     text = " ".join(_nest(source, "ijk"[:depth], "nw4") for depth in depths)
