@@ -27,7 +27,6 @@ from functools import reduce
 from macah import ir
 from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, DoWhile, Expr, If, Read, Stmt, Variable
-from macah.passes.ahead import parts_of
 from macah.passes.convert_ifs import converted
 from macah.passes.flatten_loops import Flattener
 from macah.passes.independent import independent
@@ -68,7 +67,7 @@ class NestStacker:
         self.invariant = captured - written(kernel.body)
 
     def alike(self, body: Body, after: Live) -> Body | None:
-        """A body whose loops each have one loop in them; None if none has, or if one is not of that kind."""
+        """A body whose loops each have one loop in them; None if none has."""
         loops = [stmt for stmt in body if isinstance(stmt, DoWhile)]
         if not any(has_loop(loop.body) for loop in loops):
             return None
@@ -81,20 +80,18 @@ class NestStacker:
 
     def rows(self, loop: DoWhile, after: Live) -> Body:
         """A loop of rows: one for a loop that stands alone."""
-        if not has_loop(loop.body):
+        inner = _inner(loop)
+        if inner is None:
             row = Variable("row", where=loop.where)
             step = Assign(row, Apply("add", (Read(row), Const(1))), loop.where)
             again = Apply("slt", (Read(row), Const(1)))
             return (Assign(row, Const(0), loop.where), DoWhile((loop, step), again, where=loop.where))
-        inner = _inner(loop)
-        if parts_of(loop.body) is not None and inner is not None and not has_loop(inner.body):
+        if _inner(inner) is None:
             return (loop,)
         (straight,) = converted((loop,), after, self.predicates)
         assert isinstance(straight, DoWhile)
-        innermost = straight
-        while (inner := _inner(innermost)) is not None:
-            innermost = inner
-        flat = Flattener(self.kernel, self.predicates, innermost).flatten(straight, after, frozenset(), {})
+        flattener = Flattener(self.kernel, self.predicates, _innermost(straight))
+        flat = flattener.flatten(straight, after, frozenset(), {})
         body: Body = (*flat.state, flat.loop)
         # Of what an iteration leaves to the next one nothing is known at first, and nothing needed.
         left = live_before(body, after) - live_before((loop,), after)
@@ -201,3 +198,8 @@ def _counted(loop: DoWhile, known: Values) -> _Counted | None:
 def _inner(loop: DoWhile) -> DoWhile | None:
     found = [stmt for stmt in loop.body if isinstance(stmt, DoWhile)]
     return found[0] if found else None
+
+
+def _innermost(loop: DoWhile) -> DoWhile:
+    inner = _inner(loop)
+    return loop if inner is None else _innermost(inner)
