@@ -178,9 +178,7 @@ def _counted(loop: DoWhile, known: Values) -> _Counted | None:
     steps = None if has_loop(loop.body) else find_steps(loop)
     if steps is None or any(loads_in(loop.guard)) or any(loads_in(steps.bound)):
         return None
-    if steps.included and steps.bound in (Const(last_number(loop, steps)),):
-        return None
-    if steps.included and not isinstance(steps.bound, Const):
+    if steps.included and not _has_end(steps.bound, last_number(loop, steps)):
         return None
     start = known.get(steps.variable, Read(steps.variable))
     guard = [map_expr(replace_reads(one, known), fold) for one in conjuncts(loop.guard)]
@@ -193,6 +191,11 @@ def _counted(loop: DoWhile, known: Values) -> _Counted | None:
     if count is None:
         return None
     return _Counted(steps.variable, start, steps.step, map_expr(replace_reads(count, known), fold))
+
+
+def _has_end(bound: Expr, last: int) -> bool:
+    """Whether a counter that comes to a bound, too, certainly gets beyond it."""
+    return isinstance(bound, Const) and bound.value != last
 
 
 def _inner(loop: DoWhile) -> DoWhile | None:
