@@ -84,23 +84,34 @@ class _State:
 
     # --- Expressions
 
-    def value(self, expr: Expr) -> int:
+    def value(self, expr: Expr, known: dict[int, int] | None = None) -> int:
+        """What an expression is now; `known` are the parts of it that were computed, by their identity.
+
+        Passes share parts, so that an expression's tree may be exponentially larger than what it takes up.
+        """
         match expr:
             case Const(value):
                 return value
             case Read(variable):
                 return self.variables.get(variable, 0)
+        known = {} if known is None else known
+        if id(expr) not in known:
+            known[id(expr)] = self.computed(expr, known)
+        return known[id(expr)]
+
+    def computed(self, expr: Load | Apply, known: dict[int, int]) -> int:
+        match expr:
             case Load(array, index):
-                base, place = self.place(array, self.values(index))
+                base, place = self.place(array, self.values(index, known))
                 return 0 if place is None else self.memory(base)[place]
             case Apply(op, args, bits):
                 evaluate = OPS[op].evaluate
                 assert evaluate is not None
                 width = args[0].bits if op in COMPARISONS or op in ("trunc", "sext32") else bits
-                return evaluate(width, *[self.value(arg) for arg in args])
+                return evaluate(width, *[self.value(arg, known) for arg in args])
 
-    def values(self, exprs: tuple[Expr, ...]) -> tuple[int, ...]:
-        return tuple([signed(e.bits, self.value(e)) for e in exprs])
+    def values(self, exprs: tuple[Expr, ...], known: dict[int, int] | None = None) -> tuple[int, ...]:
+        return tuple([signed(e.bits, self.value(e, known)) for e in exprs])
 
     def memory(self, array: Array) -> list[int]:
         if array not in self.memories:

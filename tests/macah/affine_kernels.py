@@ -113,10 +113,10 @@ class Watch(_State):
         self.last: dict[tuple[Array, int], dict[Site, tuple[int, bool]]] = {}
         self.nearest: dict[tuple[Site, Site], int] = {}
 
-    def value(self, expr: Expr) -> int:
+    def computed(self, expr: Load | Apply, known: dict[int, int]) -> int:
         if isinstance(expr, Load) and expr.site is not None:
             self.meet(expr.site, expr.array, expr.index, False)
-        return super().value(expr)
+        return super().computed(expr, known)
 
     def effect(self, stmt: Stmt) -> None:
         super().effect(stmt)
