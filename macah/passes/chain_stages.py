@@ -203,8 +203,9 @@ def _known(stage: Stage, sequence: Stages, changed: set[Variable]) -> _Known | N
 
 def _start(variable: Variable, stage: Stage, sequence: Stages) -> Expr:
     """What a variable is where a loop begins, as what is known before all of them."""
-    inside = [earlier.then for earlier in sequence.all[: stage.number]]
-    for body in reversed([sequence.before, *inside]):
+    earlier = sequence.all[: stage.number]
+    bodies = [sequence.before, *(body for one in earlier for body in ((one.loop,), one.then))]
+    for body in reversed(bodies):
         for stmt in reversed(body):
             match stmt:
                 case Assign(other, value) if other is variable:

@@ -159,7 +159,7 @@ class _Pacer:
         index = Counted(Variable("index", where=parts.inner.where), Const(0), 1)
         counted = self.counted(nest)
         made = paced(nest.rows, [index, *counted], self.length, starts, self.predicates)
-        made = replace(made, start=(*same, *made.start))
+        made = replace(made, start=(*made.start, *same))
         return self.code(nest, sums, made, Read(index.variable), counted)
 
     def even(self, nest: _Nest, same: Body, starts: Starts) -> Body:

@@ -48,6 +48,7 @@ KERNELS = {"rows": ROWS, "sums": SUMS, "down": DOWN, "found": FOUND}
 NOT_KNOWN = {
     "ends as its data say": "for (int i = 0; i < w && sum < 9; i++) { int x; x <? in; sum += x; }",
     "ends at what the first loop finds": "for (int i = 0; i < sum; i++) { int x; x <? in; }",
+    "goes on where the first loop ends": "for (; k < 9; k++) out <! k;",
     "may not end": "for (unsigned i = 0; i <= (unsigned)w; i++) { int x; x <? in; sum += x; }",
 }
 
@@ -93,8 +94,8 @@ def test_what_is_not_known_where_the_first_loop_begins_gets_no_counter(
     first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = f"""for (int b = 0; b < n; b++) {{
-      int sum = 0;
-      for (int i = 0; i < w; i++) {{ int x; x <? in; sum += x; }}
+      int sum = 0, k = 0;
+      for (int i = 0; i < w; i++) {{ int x; x <? in; sum += x; k++; }}
       {NOT_KNOWN[first]}
       out <! sum;
     }}"""

@@ -47,7 +47,36 @@ LEFT = """
     out <! s + i * 64 + j;
     do { for (int k = w; k > 0; k--) s = s * 3 + k; s -= 100; } while (s > 0);
     out <! s;"""
-KERNELS = {"transposition": TRANSPOSITION, "arms": ARMS, "deep": DEEP, "left": LEFT}
+CONTINUED = """
+    int q = 0;
+    for (int i = 0; i < n; i++) {
+      int x; x <? in; q++;
+      for (int k = 0; k < (x & 3); k++) x += k;
+      out <! x;
+    }
+    while (q > 0) {
+      q--;
+      for (int k = q; k < w; k++) out <! k;
+    }"""
+CONDITIONS = """
+    int s = 1, p = 3;
+    for (int i = n - 1; i > 0; i--) {
+      for (int j = n - 1; j > 0; j--) p = (p + j) & 7;
+      s = p;
+    }
+    for (int i = w; i > 0; i--) {
+      if (s & 1) { out <! p; p = p * 3 + i; }
+      for (int j = 0; j < n - 1; j++) out <! s + j;
+      out <! s + i;
+    }"""
+KERNELS = {
+    "transposition": TRANSPOSITION,
+    "arms": ARMS,
+    "deep": DEEP,
+    "left": LEFT,
+    "continued": CONTINUED,
+    "conditions": CONDITIONS,
+}
 SIZES = [(0, 3), (1, 0), (3, 0), (0, 0), (2, 1), (3, 2), (3, 5), (4, 3), (2, -4), (-1, 2)]
 
 
@@ -106,7 +135,7 @@ def _check(seed: int, tmp_path: Path) -> bool:
     source = random.Random(seed)
     depths = [source.choice((1, 2, 2, 3)) for _ in range(source.choice((2, 2, 3)))]
     text = " ".join(_nest(source, "ijk"[:depth], "nw4") for depth in depths)
-    plain = lowered(f"int a[8], s = 1, p = 3; {text} out <! s + p;", tmp_path)
+    plain = lowered(f"int a[8], s = 1, p = 3, q = 0; {text} out <! s + p;", tmp_path)
     made = stacked(plain, source.choice((0, 2, 3, 4)), source.choice((0, 0, 1)))
     final = optimize(seldom_shortened(made, seed))
     dfg = build_dfg(final)
@@ -130,6 +159,8 @@ def _nest(source: random.Random, counters: str, bounds: str) -> str:
     loop = f"for (int {counter} = {start}; {counter} < {bound}; {counter}++)"
     if source.random() < 0.2:
         loop = f"for (int {counter} = {bound}; {counter} > 0; {counter}--)"
+    if source.random() < 0.2:  # goes on where another loop ended
+        counter, loop = "q", source.choice((f"for (; q < {bound}; q++)", "for (; q > 0; q--)"))
     body = [_statement(source, counter) for _ in range(source.choice((1, 2)))]
     if counters[1:]:
         inner = [_nest(source, counters[1:], bounds + counter) for _ in range(source.choice((1, 1, 2)))]
@@ -150,6 +181,7 @@ def _statement(source: random.Random, counter: str) -> str:
             f"p = (p + {counter}) & 7;",
             f"if (s & 1) {{ out <! p; p = p * 3 + {counter}; }}",
             "a[p & 7] = s;",
+            "q++;",
             "s = p;",
         )
     )
