@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 from plain_c import plain_c
 from stage_runner import Differs, Execution, check_graph, check_ir, executions, recorder
@@ -146,6 +147,11 @@ def check(
             kernels = [replace(kernel, row=2 + len(text) % 4) for kernel in kernels]
         else:
             kernels = [replace(kernel, delay=len(text) % 5) for kernel in kernels]
+        odd = crc32(text.encode())
+        joined, stacked, entered = (bool(odd >> k & 1) for k in range(3))
+        kernels = [
+            replace(kernel, chained=joined, stacked=joined and stacked, entered=entered) for kernel in kernels
+        ]
         if not len(text) % 5:
             kernels = [replace(kernel, words=3 + len(text) % 7) for kernel in kernels]
         if unroll > 1:
