@@ -84,7 +84,9 @@ def _costs(choice: Choice, trials: Trials) -> tuple[int, int, int]:
 
 def _alone(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     """The same for loops as they are in sequence."""
-    return _delayed(_paced(_tested(best, places, trials), trials), trials)
+    paced = _paced(_tested(best, places, trials), trials)
+    # The rows of nests that are one are told ahead, or not: empty iterations have never helped more.
+    return paced if best.kernel.stacked else _delayed(paced, trials)
 
 
 def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
