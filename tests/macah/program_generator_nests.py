@@ -39,6 +39,7 @@ class Nests(Shapes):
             self.triangle,
             self.sort,
             self.stages,
+            self.gathered,
         )
         return self.pick((*makers, *more))()
 
@@ -149,7 +150,7 @@ class Nests(Shapes):
             f"{across} {table}[{i}][{j}] = {self.pick(('0', j, i))};",
         ]
         several = (self.counted, self.triangle, self.begun, self.reduction, self.window, self.machine)
-        makers = (*several, self.stages, self.planes, self.ragged, self.statement)
+        makers = (*several, self.stages, self.planes, self.ragged, self.gathered, self.statement)
         stages = [line for _ in range(self.choices.integer(1, 4)) for line in self.pick(makers)()]
         if self.chance(35):
             head = [f"for (int {w} = 1; {w};) {{", f"  {w} :: {x} <? in;", f"  if (!{w}) break;"]

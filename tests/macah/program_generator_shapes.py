@@ -63,6 +63,40 @@ class Shapes(Parts):
         ]
         return ["{", *["  " + line for line in body], "}"]
 
+    def gathered(self) -> list[str]:
+        """A loop that collects elements, and another one that goes on where it ended: stack, queue, heap."""
+        n, v, i, k, h = (self.name(letter) for letter in "nvikh")
+        a = self.pick([name for name in self.arrays if name not in self.fixed])
+        extent = self.arrays[a]
+        self.counters[i] = (0, 7)
+        value, condition = self.value(1), self.condition()
+        del self.counters[i]
+        kept = self.pick(("", f"if ({condition}) ", f"if ({v} & 1) "))
+        above = f"({k} - 1) >> 1"
+        raised = f"while ({k} > 0 && {a}[{above}] > {v}) {{ {a}[{k}] = {a}[{above}]; {k} = {above}; }}"
+        moved = f"while ({k} > 0) {{ {a}[{k}] = {a}[{k} - 1]; {k}--; }}"
+        put = self.pick((f"{a}[{k}] = {v};", f"{raised} {a}[{k}] = {v};", f"{moved} {a}[0] = {v};"))
+        used = self.pick(FOLDS).format(t=self.pick(self.scalars), v=f"{a}[{n} % {extent}]")
+        sunk = f"for (int {h} = {n}; {h} < {extent}; {h}++) {a}[{h}] ^= {h};"
+        more = self.pick(("", "", sunk, f"out <! {n};"))
+        goes_on = self.pick(
+            (f"while ({n} > 0) {{ {n}--;", f"while ({n}--) {{", f"for (; {n} < {extent}; {n}++) {{")
+        )
+        return [
+            "{",
+            f"  int {n} = 0;",
+            f"  for (int {i} = 0; {i} < {self.pick((3, 6, 8))}; {i}++) {{",
+            f"    int {v} = {value}, {k} = {n};",
+            f"    {kept}{{ if ({n} < {extent} - 1) {n}++; {put} }}",
+            "  }",
+            f"  {goes_on}",
+            f"    {used}",
+            f"    {more}",
+            "  }",
+            f"  {self.pick(self.scalars)} += {n};",
+            "}",
+        ]
+
     def planes(self) -> list[str]:
         """Two nests over a table, the second one at times along its columns, or over half of it."""
         name = self.pick(list(self.tables))
