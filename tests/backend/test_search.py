@@ -155,3 +155,21 @@ def test_of_small_graphs_the_solver_is_asked_once_one_attempt_has_failed(
         monkeypatch.setattr("backend.tries.hasty", lambda *_: 1)
         Counting(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)._try(bounds.mii, quick=True)
         assert made == ["attempt"] * before + ["solver"]
+
+
+@pytest.mark.parametrize(
+    ("left", "asked"), [(3, ["early", "patient"]), (4, ["early"]), (7, ["early"]), (8, [])]
+)
+def test_how_few_conflicts_settling_leaves_tells_what_the_solver_is_asked(
+    monkeypatch: pytest.MonkeyPatch, left: int, asked: list[str]
+) -> None:
+    """With patience up to three, briefly up to seven: with more it meets no mapping, and takes its time."""
+    fabric = load_fabric("adres:4x4")
+    dfg = layered(30, 1)
+    problem, bounds, questions = Problem(dfg, fabric), minimum_interval(dfg, fabric), list[str]()
+    monkeypatch.setattr("backend.tries.hasty", lambda *_: 1)
+    monkeypatch.setattr("backend.tries.settled", lambda *_: left)
+    monkeypatch.setattr("backend.tries.Asking.early", lambda *_: questions.append("early"))
+    monkeypatch.setattr("backend.tries.Asking.decided", lambda *_: questions.append("patient"))
+    Search(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)._try(bounds.mii, quick=False)
+    assert questions == asked

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from arch.describe import load_fabric
+from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.check import check_mapping
+from backend.dfg import DFG
+from backend.mapping import MapOptions
 from macah.compile import fronts, map_front
-from macah.forms import Front, _forms
+from macah.forms import Front, _forms, smaller_first
 from macah.options import Options
 from macah.program import read_program
 from macah.stages import Stages
@@ -54,3 +58,20 @@ def test_the_fastest_form_comes_first_where_there_is_room(array: str, roomy: boo
     front, _ = front_of("srand", array)
     forms = list(_forms(front, load_fabric(array), 8, 1 << 20))
     assert (forms[0] is front, forms[-1] is front) == (roomy, not roomy) and len(forms) > 1
+
+
+def test_a_form_that_takes_far_more_of_the_array_than_the_mapping_that_is_there_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """13 operations in 3 cycles take less than 11 in 4, but 31 in 2 half as much again."""
+    front, _ = front_of("sqrt", "satmapit:4x4")
+    asked = []
+
+    def mapped(dfg: DFG, _: Fabric, options: MapOptions, __: object) -> SimpleNamespace:
+        interval = options.max_interval or 4
+        asked.append((len(dfg.nodes), interval))
+        return SimpleNamespace(interval=interval)
+
+    monkeypatch.setattr("macah.forms.map_kernel", mapped)
+    smaller_first(front, load_fabric("satmapit:4x4"), MapOptions(), Stages())
+    assert len(front.dfg.nodes) == 31 and asked == [(11, 4), (13, 3)]
