@@ -21,9 +21,12 @@ from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from .relays import HEAVY, MANY, SPANS, SPARSE, kept, relayed
 from .unstaged import unstaged
 
-WIDE = 32
-"""A value with so many readers more than MANY iterations later has a tree of routes that negotiation, which
-moves it as a whole, hardly ever ends with."""
+BROAD, WIDE = 16, 32
+"""A value with WIDE readers more than MANY iterations later has a tree of routes that negotiation, which
+moves it as a whole, hardly ever ends with. From BROAD on it takes long, and mostly for nothing."""
+
+BRIEF = 0.25
+"""This part of the effort is for the graph without stages where a value is broad: it seldom is faster."""
 
 CROWDED = frozenset({Shortage.REGISTERS, Shortage.ROUTES, Shortage.INTERVAL})
 """What stages may help against."""
@@ -33,9 +36,10 @@ def map_graph(
     dfg: DFG, fabric: Fabric, options: MapOptions, progress: Callable[[str], None] | None = None
 ) -> Mapping:
     """A checked mapping of the graph, or of the graph with stages, or DoesNotFit; see `map_kernel`."""
-    clock, first = Clock(options.time_limit), _hopeless(dfg, fabric)
+    clock, hopeless = Clock(options.time_limit), _hopeless(dfg, fabric)
+    first = hopeless or _readers(dfg) >= BROAD
     if first and (found := _in_stages(dfg, fabric, options, clock, progress)):
-        return found
+        return found if hopeless else _without(found, dfg, options, clock, progress)
     try:
         mapping = map_kernel(dfg, fabric, _in_time(options, clock), progress)
     except DoesNotFit as problem:
@@ -61,8 +65,29 @@ def staged(dfg: DFG, mapping: Mapping) -> int:
 
 def _hopeless(dfg: DFG, fabric: Fabric) -> bool:
     """Whether a search without stages hardly ever finds anything."""
+    return _readers(dfg) >= WIDE or kept(dfg) > HEAVY * fabric.registers
+
+
+def _readers(dfg: DFG) -> int:
+    """The most readers that a value has more than MANY iterations later."""
     late = Counter((use.node, use.output) for _, _, use in dfg.uses() if use.distance > MANY)
-    return max(late.values(), default=0) >= WIDE or kept(dfg) > HEAVY * fabric.registers
+    return max(late.values(), default=0)
+
+
+def _without(
+    mapping: Mapping,
+    dfg: DFG,
+    options: MapOptions,
+    clock: Clock,
+    progress: Callable[[str], None] | None,
+) -> Mapping:
+    """A mapping with stages, or a shorter one without that is found briefly."""
+    if mapping.interval <= max(options.interval, minimum_interval(dfg, mapping.fabric).mii):
+        return mapping
+    below = replace(options, max_interval=mapping.interval - 1, effort=BRIEF * options.effort)
+    with suppress(DoesNotFit, KeyboardInterrupt):  # then that with stages is the result
+        return map_kernel(dfg, mapping.fabric, _in_time(below, clock), progress)
+    return mapping
 
 
 def _in_time(options: MapOptions, clock: Clock) -> MapOptions:

@@ -68,6 +68,24 @@ def test_a_value_with_dozens_of_late_readers_is_mapped_at_the_bound() -> None:
     assert told[0] == "with stages of 6 iterations, 10 more operations"
 
 
+@pytest.mark.parametrize(
+    ("arch", "interval", "last"),
+    [
+        ("grid4x4", 3, "II 2, attempt 1: values need too many registers"),
+        ("torus4x4", 2, "II 2, in haste: mapped"),
+    ],
+)
+def test_a_value_with_many_late_readers_is_mapped_in_stages_and_then_briefly_without(
+    arch: str, interval: int, last: str
+) -> None:
+    """On the torus, too, stages reach an interval of 3."""
+    told = list[str]()
+    mapping = map_graph(fir(26), load_fabric(arch), MapOptions(), told.append)
+    assert mapping.interval == interval
+    assert told[0] == "with stages of 6 iterations, 4 more operations"
+    assert (told[1].split(",")[0], told[-1]) == ("II 3", last)
+
+
 def test_what_is_kept_for_few_iterations_is_mapped_as_ever() -> None:
     dfg = fir(8)
     assert map_graph(dfg, SMALL, MapOptions()) == map_kernel(dfg, SMALL, MapOptions())
