@@ -16,7 +16,7 @@ from .refusal import no_routes, out_of_time, too_many_values
 from .retime import frugal_schedule
 from .solved import Asking, small
 from .soon import soon_mapped
-from .tries import Tries
+from .tries import FUTILE, NEARLY, Tries
 
 GAP = 2
 """Where the way up ended with so long a step, what it went past is looked at again, by halves."""
@@ -24,8 +24,8 @@ GAP = 2
 CROSSED = 0.85
 """If values need more than this part of the registers, in the mean, lack of registers is why nothing fits."""
 
-FUTILE = 3
-"""From so many times the bound on, the longest interval is asked whether it can help."""
+PRESSED = 0.75
+"""Where attempts need more than this part of the registers, longer intervals leave as many conflicts."""
 
 BURST = 1.15
 """If the best schedule of the longest interval holds so many times more values at once than there are
@@ -117,10 +117,11 @@ class Search(Tries):
         return failed
 
     def _barren(self, interval: int) -> bool:
-        """Whether conflicts stay many although intervals have become long."""
+        """Whether conflicts stay many, or some where registers are scarce, although intervals are long."""
         if interval < FUTILE * self.bounds.mii or self.barren < BARREN or self.fewest is None:
             return False
-        return self.fewest.count > self._hopeless()
+        pressed = self.leanest is not None and self.leanest[0] > PRESSED * self.registers
+        return self.fewest.count > (NEARLY if pressed else self._hopeless())
 
     def _descend(self) -> None:
         """Better mappings, one interval after the other, down to one that yields none; if that is far above

@@ -19,6 +19,7 @@ from .dfg import DFG
 from .mapper import map_kernel
 from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from .relays import HEAVY, MANY, SPANS, SPARSE, kept, relayed
+from .tries import FUTILE
 from .unstaged import unstaged
 
 BROAD, WIDE = 16, 32
@@ -106,7 +107,7 @@ def _in_stages(
     best = None
     least = max(options.interval, minimum_interval(dfg, fabric).mii)
     for span in (*SPANS, SPARSE):
-        if (longer := relayed(dfg, span)) is None or (best is not None and best.interval <= least):
+        if (longer := relayed(dfg, span)) is None or (best and _needless(span, best.interval, least)):
             break
         if progress is not None:
             more = len(longer.nodes) - len(dfg.nodes)
@@ -122,3 +123,8 @@ def _in_stages(
         best = unstaged(mapping, dfg) or mapping
         options = replace(options, max_interval=mapping.interval - 1)
     return best
+
+
+def _needless(span: int, interval: int, least: int) -> bool:
+    """Whether such stages are of no use below what was reached: far above the bound no slots are scarce."""
+    return interval <= least or (span == SPARSE and interval >= FUTILE * least)

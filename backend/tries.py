@@ -34,7 +34,11 @@ NEARLY = 3
 """On the way up, an interval gets more attempts only if the last left no more than so many conflicts."""
 
 PATIENT_STEPS = 4
-"""So many intervals above the bound are tried one by one; then steps grow."""
+"""So many intervals above the bound are tried one by one; then steps grow. Of graphs of more nodes than MANY,
+steps grow as soon as attempts leave so many conflicts that they are lost."""
+
+FUTILE = 3
+"""From so many times the bound on, longer intervals help little: what is scarce are registers or ways."""
 
 FEW = 2
 """Attempts for graphs of more nodes than MANY: each takes seconds, and an interval costs them little."""
@@ -173,9 +177,15 @@ class Tries:
             vain = self.ahead.attempts.turning(interval) and trials.fewest > 2 * hopeless
             if vain or (short and trials.fewest * rounds > CLOSE * max(1.0, effort)):
                 trials.closed = True
-            if quick and (trials.made >= ATTEMPTS or result > NEARLY):
+            if quick and (trials.made >= ATTEMPTS or not self._near(interval, result)):
                 return
         trials.closed = True
+
+    def _near(self, interval: int, result: int) -> bool:
+        """Whether an interval gets more attempts on the way up, after one that leaves `result` conflicts."""
+        if interval >= FUTILE * self.least:
+            return self._trials(interval).fewest <= LIKELY
+        return result <= NEARLY
 
     def _hastily(self, interval: int, trials: Trials) -> bool:
         """Whether one of the attempts that end soon gives a mapping; once for an interval."""
@@ -231,7 +241,8 @@ class Tries:
 
     def _all_attempts(self, interval: int) -> tuple[int, int]:
         many = self.problem.nodes > MANY
-        attempts = ATTEMPTS + MORE
+        far = interval >= FUTILE * self.least
+        attempts = ATTEMPTS + MORE * (not far)
         if self.overwritten:
             attempts = ATTEMPTS if small(self.problem) else attempts
             return max(1, round(attempts * self.options.effort)), 1
@@ -240,7 +251,7 @@ class Tries:
             persistent = TURNING if turning else PERSISTENT
             attempts = persistent if interval <= SHORT else FEW if many else attempts
         attempts = max(1, round(attempts * self.options.effort))
-        return attempts, 1 if many else min(FIRST, attempts)
+        return attempts, 1 if many or far else min(FIRST, attempts)
 
     def _likely(self, interval: int, recipe: Recipe) -> list[Key]:
         """The attempts that are likely to be wanted after one that fails."""
@@ -371,7 +382,8 @@ class Tries:
     def _above(self, interval: int) -> int:
         """The interval after one, on the way up."""
         step = 1 + interval // (2 if self.lost else 8)
-        if not self.hungry and self._patient(interval):
+        lost = self.lost and self.problem.nodes > MANY
+        if not self.hungry and not lost and self._patient(interval):
             step = 1
         return min(interval + step, max(self.limit, interval + 1))
 

@@ -11,9 +11,11 @@ from graphs import fir, layered
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.clock import Clock
+from backend.dfg import DFG
 from backend.flat import Problem
-from backend.mapping import MapOptions, Mapping
+from backend.mapping import MapOptions, Mapping, Schedule
 from backend.recipe import FIRST_PATIENT, PATIENT, Recipe
+from backend.route import Left
 from backend.search import Search
 
 GRID = load_fabric("grid4x4")
@@ -173,3 +175,67 @@ def test_how_few_conflicts_settling_leaves_tells_what_the_solver_is_asked(
     monkeypatch.setattr("backend.tries.Asking.decided", lambda *_: questions.append("patient"))
     Search(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)._try(bounds.mii, quick=False)
     assert questions == asked
+
+
+class Leaving(Search):
+    """A search all of whose attempts leave so many conflicts, and need this part of the registers."""
+
+    leaves: int
+    needs: float
+    made: list[int]
+
+    def _attempt(self, interval: int, recipe: Recipe) -> Mapping | int:
+        self.made.append(interval)
+        self.leanest = self.needs * self.registers, cast(Schedule, None)
+        if self.fewest is None:
+            self.fewest, self.barren = Left(self.leaves, (), (), None), -1
+        return self.leaves
+
+
+def leaving(monkeypatch: pytest.MonkeyPatch, dfg: DFG, leaves: int, needs: float) -> Leaving:
+    """Such a search, on its way up."""
+    monkeypatch.setattr("backend.tries.hasty", lambda *_: leaves)
+    monkeypatch.setattr("backend.tries.solved", lambda *_: None)
+    bounds = minimum_interval(dfg, GRID)
+    search = Leaving(Problem(dfg, GRID), bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
+    search.leaves, search.needs, search.made = leaves, needs, []
+    return search
+
+
+def climbed(monkeypatch: pytest.MonkeyPatch, dfg: DFG, leaves: int, needs: float) -> list[int]:
+    """The intervals of all its attempts."""
+    search = leaving(monkeypatch, dfg, leaves, needs)
+    search._climb()
+    return search.made
+
+
+def test_where_registers_are_scarce_far_above_the_bound_longer_intervals_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three in a row, from 3 times the bound on, that leave no fewer conflicts are enough."""
+    dfg = layered(200, 1)
+    bound = minimum_interval(dfg, GRID).mii
+    scarce = climbed(monkeypatch, dfg, 9, 0.8)
+    assert 3 * bound <= max(scarce) < 4 * bound
+    assert max(climbed(monkeypatch, dfg, 9, 0.7)) == 256
+    assert max(climbed(monkeypatch, dfg, 3, 0.8)) == 256
+
+
+@pytest.mark.parametrize(("times", "leaves", "count"), [(2, 8, 2), (3, 9, 1), (3, 8, 4)])
+def test_far_above_the_bound_an_interval_is_tried_once_or_where_little_is_missing_several_times(
+    monkeypatch: pytest.MonkeyPatch, times: int, leaves: int, count: int
+) -> None:
+    dfg = layered(200, 1)
+    bound = minimum_interval(dfg, GRID).mii
+    search = leaving(monkeypatch, dfg, leaves, 0.8)
+    search._try(times * bound, quick=True)
+    assert search.made == [times * bound] * count
+
+
+@pytest.mark.parametrize(("nodes", "steps"), [(300, [10, 15]), (240, [0, 1])])
+def test_of_large_graphs_that_are_lost_intervals_grow_fast(
+    monkeypatch: pytest.MonkeyPatch, nodes: int, steps: list[int]
+) -> None:
+    """As each attempt takes seconds."""
+    made = climbed(monkeypatch, layered(nodes, 1), 200, 0.5)
+    assert [after - before for before, after in zip(made, made[1:3], strict=False)] == steps
