@@ -124,9 +124,9 @@ class _Chainer:
         """One counter for all but the last one, which says itself whether it goes on; it rests meanwhile."""
         turns, ends = self.turns(known)
         last, past = self.sequence.all[-1], Read(pasts[-1])
-        code, runs = self.predicates.named(entered, "entered", last.loop.where)
-        if _is_comparison(entered):
-            code, runs = (), entered
+        code, runs = (), entered
+        if not _is_known_inside(entered, last):
+            code, runs = self.predicates.named(entered, "entered", last.loop.where)
         self.setup += (*code, Assign(self.turn, Const(0), self.turn.where))
         step = Assign(self.turn, Apply("add", (Read(self.turn), negate(past))), self.turn.where)
         more = both(runs, self.predicates.truth(last.loop.condition))
@@ -148,7 +148,7 @@ class _Chainer:
         for stage, one in zip(self.sequence.all, known, strict=False):
             count = self.named("count", one.count, stage)
             runs = _simple(Apply("ne", (one.count, Const(0))))
-            if not _is_comparison(runs):
+            if not _is_known_inside(runs, stage):
                 runs = _simple(Apply("ne", (count, Const(0))))
             spent = _simple(Apply("umax", (count, Const(1))))
             end = self.named("end", _sum("add", begun, spent), stage)
@@ -253,8 +253,12 @@ def _sizes(array: ir.Array, index: Sequence[Expr], counter: Variable) -> Iterato
                 pass
 
 
+def _is_known_inside(value: Expr, stage: Stage) -> bool:
+    """Whether a value is one comparison, which is the same all through a loop."""
+    return _is_comparison(value) and written((stage.loop,)).isdisjoint(variables_in(value))
+
+
 def _is_comparison(value: Expr) -> bool:
-    """Whether a value is one comparison."""
     match value:
         case Const():
             return True

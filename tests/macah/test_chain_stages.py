@@ -44,7 +44,15 @@ FOUND = """
       for (int i = 0; i < (m & 7); i++) a[i] <? in;
       for (int i = (m & 7) - 1; i >= 0; i--) out <! a[i];
     }"""
-KERNELS = {"rows": ROWS, "sums": SUMS, "down": DOWN, "found": FOUND}
+BEGUN = """
+    int s = 0, a[16];
+    for (int b = 0; b < n; b++) {
+      for (int i = 0; i < w; i++) { int x; x <? in; out <! x; }
+      for (int j = s; j < w; j++) { a[j] = b; s += 2; out <! s; }
+      out <! a[b];
+      s = b;
+    }"""
+KERNELS = {"rows": ROWS, "sums": SUMS, "down": DOWN, "found": FOUND, "begun": BEGUN}
 NOT_KNOWN = {
     "ends as its data say": "for (int i = 0; i < w && sum < 9; i++) { int x; x <? in; sum += x; }",
     "ends at what the first loop finds": "for (int i = 0; i < sum; i++) { int x; x <? in; }",

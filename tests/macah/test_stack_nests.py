@@ -58,6 +58,20 @@ CONTINUED = """
       q--;
       for (int k = q; k < w; k++) out <! k;
     }"""
+ENTERED = """
+    int q = 0;
+    q <? in;
+    q &= 3;
+    for (int i = 0; i < w; i++) {
+      int x; x <? in;
+      for (int k = 0; k < (x & 3); k++) x += k;
+      out <! x;
+    }
+    if (q == 3) do {
+      q--;
+      for (int k = q; k < w; k++) out <! k;
+    } while (q > 0);
+    out <! q;"""
 CONDITIONS = """
     int s = 1, p = 3;
     for (int i = n - 1; i > 0; i--) {
@@ -76,6 +90,7 @@ KERNELS = {
     "left": LEFT,
     "continued": CONTINUED,
     "conditions": CONDITIONS,
+    "entered": ENTERED,
 }
 SIZES = [(0, 3), (1, 0), (3, 0), (0, 0), (2, 1), (3, 2), (3, 5), (4, 3), (2, -4), (-1, 2)]
 
@@ -154,20 +169,25 @@ def _check(seed: int, tmp_path: Path) -> bool:
 
 def _nest(source: random.Random, counters: str, bounds: str) -> str:
     """A loop, perhaps with more of them in it, or with one in each branch."""
-    counter, start = counters[0], source.choice((0, 0, 0, 1))
+    counter, start = counters[0], source.choice((0, 0, 0, 1, "p"))
     bound = source.choice((*bounds, f"({bounds[0]} - 1)"))
-    loop = f"for (int {counter} = {start}; {counter} < {bound}; {counter}++)"
+    loop, end = f"for (int {counter} = {start}; {counter} < {bound}; {counter}++)", ""
     if source.random() < 0.2:
         loop = f"for (int {counter} = {bound}; {counter} > 0; {counter}--)"
     if source.random() < 0.2:  # goes on where another loop ended
-        counter, loop = "q", source.choice((f"for (; q < {bound}; q++)", "for (; q > 0; q--)"))
+        heads = (
+            (f"for (; q < {bound}; q++)", ""),
+            ("for (; q > 0; q--)", ""),
+            ("if (q != 1) do", "while (--q > 0);"),
+        )
+        counter, (loop, end) = "q", source.choice(heads)
     body = [_statement(source, counter) for _ in range(source.choice((1, 2)))]
     if counters[1:]:
         inner = [_nest(source, counters[1:], bounds + counter) for _ in range(source.choice((1, 1, 2)))]
         if len(inner) == 2 and source.random() < 0.5:
             inner = [f"if ((p + {counter}) & 1) {{ {inner[0]} }} else {{ {inner[1]} }}"]
         body = [*body[: source.choice((0, 1))], *inner, *body[1:]]
-    return f"{loop} {{ {' '.join(body)} }}"
+    return f"{loop} {{ {' '.join(body)} }} {end}"
 
 
 def _statement(source: random.Random, counter: str) -> str:
