@@ -103,6 +103,23 @@ def test_calls_see_their_arguments_through_views():
     assert run.arrays["a"] == [0, 1, 2, 3, 4, 9] and run.scalars == {"x": 4}
 
 
+def test_what_an_expression_has_in_many_places_is_computed_once():
+    x = Variable("x")
+    value = Read(x)
+    for _ in range(100):  # 2 ** 100 places
+        value = plus(value, plus(value, Const(1)))
+    body = (Assign(x, value), Assign(x, plus(value, Read(x))))
+    captured = ir.Capture(x, "x", "int", out=True)
+    expected = 7
+    for _ in range(100):
+        expected = 2 * expected + 1
+    following = expected
+    for _ in range(100):
+        following = 2 * following + 1
+    run = run_kernel(ir.Kernel("k", (captured,), (), body), {"x": 7})
+    assert run.scalars == {"x": (expected + following) % 2**32}
+
+
 def test_failures_are_reported():
     with pytest.raises(AssertionFailed, match="oops"):
         run_kernel(kernel([ir.Assert(Const(0), "oops")]))
