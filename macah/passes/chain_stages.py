@@ -124,9 +124,9 @@ class _Chainer:
         """One counter for all but the last one, which says itself whether it goes on; it rests meanwhile."""
         turns, ends = self.turns(known)
         last, past = self.sequence.all[-1], Read(pasts[-1])
-        code, runs = (), entered
-        if not _is_known_inside(entered, last):
-            code, runs = self.predicates.named(entered, "entered", last.loop.where)
+        code, runs = self.predicates.named(entered, "entered", last.loop.where)
+        if _is_known_inside(entered, last):
+            code, runs = (), entered
         self.setup += (*code, Assign(self.turn, Const(0), self.turn.where))
         step = Assign(self.turn, Apply("add", (Read(self.turn), negate(past))), self.turn.where)
         more = both(runs, self.predicates.truth(last.loop.condition))
