@@ -18,6 +18,7 @@ from .clock import Clock
 from .dfg import DFG
 from .mapper import map_kernel
 from .mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from .moves import only_outputs
 from .relays import HEAVY, MANY, SPANS, SPARSE, kept, relayed
 from .tries import FUTILE
 from .unstaged import unstaged
@@ -107,7 +108,7 @@ def _in_stages(
     best = None
     least = max(options.interval, minimum_interval(dfg, fabric).mii)
     for span in (*SPANS, SPARSE):
-        if (longer := relayed(dfg, span)) is None or (best and _needless(span, best.interval, least)):
+        if (longer := relayed(dfg, span)) is None or (best and _needless(span, best, least)):
             break
         if progress is not None:
             more = len(longer.nodes) - len(dfg.nodes)
@@ -125,6 +126,8 @@ def _in_stages(
     return best
 
 
-def _needless(span: int, interval: int, least: int) -> bool:
-    """Whether such stages are of no use below what was reached: far above the bound no slots are scarce."""
-    return interval <= least or (span == SPARSE and interval >= FUTILE * least)
+def _needless(span: int, best: Mapping, least: int) -> bool:
+    """Whether such stages are of no use below what was reached: far above the bound no slots are scarce,
+    but where words on their way take those of operations."""
+    roomy = best.interval >= FUTILE * least and not only_outputs(best.fabric)[0]
+    return best.interval <= least or (span == SPARSE and roomy)

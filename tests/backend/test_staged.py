@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 from graphs import Builder, fir
 
@@ -9,11 +12,11 @@ from arch.describe import load_fabric
 from backend.check import check_mapping
 from backend.dfg import DFG, Const, Use
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Shortage
+from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from backend.mapping_text import read_mapping, write_mapping
-from backend.relays import relayed
+from backend.relays import SPARSE, relayed
 from backend.run_mapping import compare
-from backend.staged import map_graph, staged
+from backend.staged import _needless, map_graph, staged
 from backend.unstaged import unstaged
 
 SMALL = load_fabric("grid4x4")
@@ -101,3 +104,13 @@ def test_a_time_limit_is_for_all_searches_together() -> None:
     with pytest.raises(DoesNotFit) as caught:
         map_graph(fir(130), load_fabric("mesh4x4"), MapOptions(time_limit=0.5))
     assert caught.value.shortage in (Shortage.TIME, Shortage.REGISTERS)
+
+
+@pytest.mark.parametrize(("arch", "needless"), [("grid4x4", True), ("adres:4x4", False)])
+def test_the_longest_stages_are_left_far_above_the_bound_unless_words_take_slots(
+    arch: str, needless: bool
+) -> None:
+    """A filter of 26 taps has an interval of 9 with them on `adres:4x4`, of 12 with shorter ones."""
+    far = cast(Mapping, SimpleNamespace(interval=30, fabric=load_fabric(arch)))
+    assert _needless(SPARSE, far, 10) is needless
+    assert not _needless(SPARSE, far, 11) and not _needless(6, far, 10) and _needless(6, far, 30)
