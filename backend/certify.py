@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from arch.fabric import Fabric
 
 from .attempt import Attempts
-from .bound import minimum_interval
+from .bound import Bounds, minimum_interval
 from .check import check_mapping
 from .dfg import DFG
 from .exact import CONFLICTS, Proof, Status, prove
@@ -144,6 +144,8 @@ def certify(
         if problem.shortage not in (Shortage.ROUTES, Shortage.REGISTERS):
             raise
         refusal = problem
+    if best is not None and best.late:
+        return _as_it_is(best, bounds)
     if mapping.time_limit:
         options = replace(options, seconds=mapping.time_limit - (time.monotonic() - begun))
     found = minimal(dfg, fabric, best, replace(options, max_interval=limit), report)
@@ -152,6 +154,13 @@ def certify(
     if found.mapping is None and refusal is not None:
         raise refusal
     return found
+
+
+def _as_it_is(best: Mapping, bounds: Bounds) -> Certificate:
+    """Of a mapping for whose proof there is no time."""
+    proven = best.interval == bounds.mii
+    proofs = () if proven else (Proof(Status.UNKNOWN, bounds.mii, None),)
+    return Certificate(best, bounds.mii, bounds.binding, proven, None, proofs)
 
 
 def _at_once(dfg: DFG, fabric: Fabric, interval: int, options: MapOptions) -> Proof:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 
 from arch.fabric import Fabric
@@ -35,13 +34,15 @@ def map_kernel(
     mapping, search = _searched(dfg, fabric, options, clock, report)
     if mapping is None:
         raise search.failure()
-    below = mapping.interval - 1
-    if not search.late and below >= max(search.bounds.mii, options.interval) and not search.refuted(below):
-        with suppress(KeyboardInterrupt):
+    below, late = mapping.interval - 1, search.late
+    if not late and below >= max(search.bounds.mii, options.interval) and not search.refuted(below):
+        try:
             for better in _on_parts(mapping, options, clock, report):
                 mapping = better
+        except KeyboardInterrupt:
+            late = True
     check_mapping(mapping)
-    return mapping
+    return replace(mapping, late=late)
 
 
 def _searched(

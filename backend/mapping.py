@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from arch.fabric import Fabric
@@ -75,10 +75,14 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """A kernel on a fabric: every `Use` of the graph has its route."""
+    """A kernel on a fabric: every `Use` of the graph has its route.
+
+    `late` says that time or patience ended its search: nobody then looks for a better one.
+    """
 
     placement: Placement
     routes: tuple[Route, ...]
+    late: bool = field(default=False, compare=False)
 
     @property
     def dfg(self) -> DFG:

@@ -7,8 +7,7 @@ Mostly the mapping with stages is one of the graph itself: words take the same w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from arch.fabric import Fabric
@@ -52,12 +51,13 @@ def map_graph(
             raise
         return found
     least = max(options.interval, minimum_interval(dfg, fabric).mii)
-    if first or options.time_limit or mapping.interval <= least:
+    if first or mapping.late or options.time_limit or mapping.interval <= least:
         return mapping
     below = replace(options, max_interval=mapping.interval - 1)
-    with suppress(KeyboardInterrupt):  # then the first mapping is the result
+    try:
         return _in_stages(dfg, fabric, below, clock, progress) or mapping
-    return mapping
+    except KeyboardInterrupt:
+        return replace(mapping, late=True)
 
 
 def staged(dfg: DFG, mapping: Mapping) -> int:
@@ -84,12 +84,15 @@ def _without(
     progress: Callable[[str], None] | None,
 ) -> Mapping:
     """A mapping with stages, or a shorter one without that is found briefly."""
-    if mapping.interval <= max(options.interval, minimum_interval(dfg, mapping.fabric).mii):
+    if mapping.late or mapping.interval <= max(options.interval, minimum_interval(dfg, mapping.fabric).mii):
         return mapping
     below = replace(options, max_interval=mapping.interval - 1, effort=BRIEF * options.effort)
-    with suppress(DoesNotFit, KeyboardInterrupt):  # then that with stages is the result
+    try:
         return map_kernel(dfg, mapping.fabric, _in_time(below, clock), progress)
-    return mapping
+    except DoesNotFit:
+        return mapping
+    except KeyboardInterrupt:
+        return replace(mapping, late=True)
 
 
 def _in_time(options: MapOptions, clock: Clock) -> MapOptions:
@@ -106,6 +109,25 @@ def _in_stages(
 ) -> Mapping | None:
     """The best mapping with stages, if there is any: of the graph itself if the fabric has the ways."""
     best = None
+    try:
+        for better in _by_span(dfg, fabric, options, clock, progress):
+            best = better
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        best = replace(best, late=True)
+    return best
+
+
+def _by_span(
+    dfg: DFG,
+    fabric: Fabric,
+    options: MapOptions,
+    clock: Clock,
+    progress: Callable[[str], None] | None,
+) -> Iterator[Mapping]:
+    """Ever better mappings, with stages of ever fewer iterations."""
+    best = None
     least = max(options.interval, minimum_interval(dfg, fabric).mii)
     for span in (*SPANS, SPARSE):
         if (longer := relayed(dfg, span)) is None or (best and _needless(span, best, least)):
@@ -117,17 +139,12 @@ def _in_stages(
             mapping = map_kernel(longer, fabric, _in_time(options, clock), progress)
         except DoesNotFit:
             continue
-        except KeyboardInterrupt:
-            if best is None:
-                raise
-            return best
-        best = unstaged(mapping, dfg) or mapping
+        yield (best := unstaged(mapping, dfg) or mapping)
         options = replace(options, max_interval=mapping.interval - 1)
-    return best
 
 
 def _needless(span: int, best: Mapping, least: int) -> bool:
     """Whether such stages are of no use below what was reached: far above the bound no slots are scarce,
     but where words on their way take those of operations."""
     roomy = best.interval >= FUTILE * least and not only_outputs(best.fabric)[0]
-    return best.interval <= least or (span == SPARSE and roomy)
+    return best.late or best.interval <= least or (span == SPARSE and roomy)

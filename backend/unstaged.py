@@ -30,7 +30,9 @@ def unstaged(mapping: Mapping, dfg: DFG) -> Mapping | None:
     first = min(start, default=0)
     schedule = Schedule(dfg, mapping.interval, tuple(s - first for s in start))
     early = tuple(replace(r, steps=_later(r.steps, -first)) for r in routes)
-    found = Mapping(Placement(schedule, mapping.fabric, placement.unit[:count], placement.memory), early)
+    found = Mapping(
+        Placement(schedule, mapping.fabric, placement.unit[:count], placement.memory), early, mapping.late
+    )
     try:
         check_mapping(found)
     except MappingError:

@@ -193,7 +193,7 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
     crowded = (
         len(front.dfg.nodes) <= MOST_NODES and mapping.interval > minimum_interval(front.dfg, fabric).mii
     )
-    if crowded and not (wanted.interval or wanted.time_limit):
+    if crowded and not (mapping.late or wanted.interval or wanted.time_limit):
         wanted = replace(wanted, max_interval=mapping.interval - 1)
         with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
             if found := _in_stages(front, fabric, wanted, stages):

@@ -62,7 +62,7 @@ def smaller_first(
     if (found := _first_mapped([form], fabric, wanted, stages)) is None:
         return None
     with suppress(KeyboardInterrupt):  # then the last mapping is the result
-        while found[0] is not front and (below := found[1].interval - 1):
+        while found[0] is not front and not found[1].late and (below := found[1].interval - 1):
             wanted = replace(wanted, max_interval=below)
             forms = _forms(front, fabric, below, round(DEARER * len(found[0].dfg.nodes) * found[1].interval))
             if (better := _first_mapped(forms, fabric, wanted, stages)) is None:

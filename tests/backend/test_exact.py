@@ -1,10 +1,13 @@
 """The exact engine against the checker, the heuristic mapper and cases known by hand."""
 
+from dataclasses import replace
+
 import graphs
 import pytest
 
 from arch.describe import load_fabric
 from arch.fabric import Fabric
+from backend.bound import minimum_interval
 from backend.certify import ProveOptions, certify, minimal
 from backend.check import check_mapping
 from backend.dfg import DFG, Node, Use
@@ -178,6 +181,20 @@ def test_a_small_graph_that_maps_at_the_bound_needs_no_search(
     check_mapping(found.mapping)
     assert found.mapping.interval == found.mii
     assert bool(asked) == (hasty < 0.1)
+
+
+@pytest.mark.parametrize("longer", [0, 1])
+def test_who_interrupts_the_search_before_a_proof_waits_for_none(
+    longer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dfg, fabric = graphs.layered(60, 1), load_fabric("grid4x4")
+    interval = minimum_interval(dfg, fabric).mii + longer
+    late = replace(map_kernel(dfg, fabric, MapOptions(interval=interval)), late=True)
+    monkeypatch.setattr("backend.certify.map_kernel", lambda *_: late)
+    monkeypatch.setattr("backend.certify.prove", None)
+    found = certify(dfg, fabric, MapOptions(), ProveOptions(), lambda _: None)
+    assert found.mapping is late and found.proven == (not longer)
+    assert f"II {interval} is" in found.text()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -111,6 +111,22 @@ def test_the_longest_stages_are_left_far_above_the_bound_unless_words_take_slots
     arch: str, needless: bool
 ) -> None:
     """A filter of 26 taps has an interval of 9 with them on `adres:4x4`, of 12 with shorter ones."""
-    far = cast(Mapping, SimpleNamespace(interval=30, fabric=load_fabric(arch)))
+    far = cast(Mapping, SimpleNamespace(interval=30, late=False, fabric=load_fabric(arch)))
     assert _needless(SPARSE, far, 10) is needless
     assert not _needless(SPARSE, far, 11) and not _needless(6, far, 10) and _needless(6, far, 30)
+
+
+@pytest.mark.parametrize(
+    ("dfg", "arch"), [(fir(26), "grid4x4"), (taps(14), "adres:4x4"), (taps(10), "mesh4x4")]
+)
+def test_one_interrupt_ends_all_searches(dfg: DFG, arch: str) -> None:
+    told = list[str]()
+
+    def interrupted(line: str) -> None:
+        told.append(line)
+        if any(": mapped" in line for line in told[:-1]):
+            raise KeyboardInterrupt
+
+    mapping = map_graph(dfg, load_fabric(arch), MapOptions(), interrupted)
+    assert mapping.late
+    assert not any(": mapped" in line for line in told[:-2])

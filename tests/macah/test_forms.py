@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,8 @@ from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.check import check_mapping
 from backend.dfg import DFG
-from backend.mapping import MapOptions
+from backend.mapper import map_kernel
+from backend.mapping import MapOptions, Mapping
 from macah.compile import fronts, map_front
 from macah.forms import Front, _forms, smaller_first
 from macah.options import Options
@@ -70,8 +72,24 @@ def test_a_form_that_takes_far_more_of_the_array_than_the_mapping_that_is_there_
     def mapped(dfg: DFG, _: Fabric, options: MapOptions, __: object) -> SimpleNamespace:
         interval = options.max_interval or 4
         asked.append((len(dfg.nodes), interval))
-        return SimpleNamespace(interval=interval)
+        return SimpleNamespace(interval=interval, late=False)
 
     monkeypatch.setattr("macah.forms.map_kernel", mapped)
     smaller_first(front, load_fabric("satmapit:4x4"), MapOptions(), Stages())
     assert len(front.dfg.nodes) == 31 and asked == [(11, 4), (13, 3)]
+
+
+@pytest.mark.parametrize("array", ["satmapit:4x4", "grid4x4"])
+def test_who_interrupts_a_search_has_no_other_begun(array: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    front, options = front_of("sqrt", array)
+    begun = []
+
+    def interrupted(dfg: DFG, fabric: Fabric, options: MapOptions, _: object) -> Mapping:
+        begun.append(len(dfg.nodes))
+        longer = replace(options, interval=minimum_interval(dfg, fabric).mii + 2)
+        return replace(map_kernel(dfg, fabric, longer), late=True)
+
+    monkeypatch.setattr("macah.forms.map_kernel", interrupted)
+    monkeypatch.setattr("macah.compile.map_kernel", interrupted)
+    _, mapping = map_front(front, load_fabric(array), options, Stages())
+    assert mapping.late and len(begun) == 1
