@@ -8,7 +8,7 @@ refutation holds for every schedule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -16,7 +16,7 @@ from arch.fabric import RESULT_FAR
 
 from .bisection import indivisible
 from .bound import Bounds, delays
-from .cycles import Delay, components
+from .cycles import Delay, components, longest_paths
 from .exact_clauses import Clauses
 from .flat import Problem
 from .steps import strangers
@@ -25,7 +25,7 @@ SLACK = 1
 """Recurrences with so many cycles to spare belong to a core."""
 
 LARGEST = 90
-"""Components of more operations are not looked at."""
+"""Of components of more operations, parts of so many are looked at, of arcs without slack."""
 
 PAIRS = 400_000
 """Cores are not looked at that would need more clauses for what no two operations can share."""
@@ -91,11 +91,26 @@ def refuted(problem: Problem, interval: int) -> tuple[int, ...]:
 def cores(problem: Problem, interval: int) -> list[Core]:
     """The cores of a graph at an interval that its recurrences allow."""
     found = []
-    for inside in components(delays(problem)):
+    for inside in _small(components(delays(problem)), problem.nodes, interval):
         names = sorted({n for a in inside for n in (a.source, a.target)})
         if 1 < len(names) <= LARGEST:
             found += _cores_of(names, inside, interval)
     return found
+
+
+def _small(parts: Iterable[list[Delay]], nodes: int, interval: int) -> Iterator[list[Delay]]:
+    """The components, but of large ones those of arcs that can be on recurrences with hardly any slack.
+
+    The slack of a cycle is the sum of that of its arcs, for any starts.
+    """
+    for part in parts:
+        if len({a.source for a in part}) <= LARGEST:
+            yield part
+            continue
+        start, cycle = longest_paths(nodes, part, interval)
+        if not cycle:
+            tight = [a for a in part if start[a.target] - start[a.source] - _gap(a, interval) <= SLACK]
+            yield from components(tight)
 
 
 def _cores_of(names: list[int], arcs: list[Delay], interval: int) -> list[Core]:
