@@ -105,7 +105,7 @@ def _front(
     with stages(f"weigh rare branches of {site.name}"):
         lowered = with_turns(plain, fabric)
     with stages(f"spread {site.name}"):
-        choice = spread(lowered, fabric, NONE not in options.unroll)
+        choice = spread(lowered, fabric, NONE not in options.unroll, jobs=options.jobs)
     if choice is not None and not options.dump_after:
         return Front(site, plain, choice.kernel, choice.final, choice.dfg)
     lowered = lowered if choice is None else choice.kernel
@@ -209,7 +209,9 @@ def _chosen_again(
     """A mapping with fewer copies of loops' bodies, if there were some that nobody asked for, or of FORs'."""
     while front.lowered.unroll != front.plain.unroll or rollings(front.plain, everywhere=True):
         nodes = len(front.dfg.nodes)
-        choice = spread(with_turns(front.plain, fabric), fabric, NONE not in options.unroll, nodes // 2)
+        choice = spread(
+            with_turns(front.plain, fabric), fabric, NONE not in options.unroll, nodes // 2, options.jobs
+        )
         if choice is None or len(choice.dfg.nodes) >= nodes:
             return None
         front = Front(front.site, front.plain, choice.kernel, choice.final, choice.dfg)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from macah import ir
 from macah.diagnostic import Place
@@ -34,13 +35,17 @@ ROWS = (2, 3, 4)
 
 def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     """The choice with what makes recurrences of control shorter; `places` are of loops to test first."""
-    found = _entered(_alone(best, places, trials), best, places, trials)
-    waits = 1 < found.interval > found.bounds.resource or trials.waits(found)
-    for kernel in _joined(best.kernel, trials.loops) if waits else ():
-        joined = _alone(trials.choice(kernel), places, trials)
-        fits = len(joined.dfg.nodes) <= trials.most
-        if fits and _row_costs(joined, trials) < _row_costs(found, trials):
-            found = joined
+    kernels = _joined(best.kernel, trials.loops) if best.interval > 1 else ()
+    with trials.meanwhile.expected(
+        [partial(_other, kernel, best, places, trials) for kernel in kernels]
+    ) as later:
+        found = _entered(_alone(best, places, trials), best, places, trials)
+        waits = 1 < found.interval > found.bounds.resource or trials.waits(found)
+        for one in later if waits else ():
+            joined = one.done()
+            fits = len(joined.dfg.nodes) <= trials.most
+            if fits and _row_costs(joined, trials) < _row_costs(found, trials):
+                found = joined
     return _searched(found, trials)
 
 
@@ -80,6 +85,12 @@ def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Tri
 def _costs(choice: Choice, trials: Trials) -> tuple[int, int, int]:
     """The cycles of a row, and the operations."""
     return *_row_costs(choice, trials), len(choice.dfg.nodes)
+
+
+def _other(kernel: ir.Kernel, best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
+    """The choice for a kernel that is another than the best one; else that, and nothing is tried twice."""
+    first = trials.choice(kernel)
+    return best if first.dfg == best.dfg else _alone(first, places, trials)
 
 
 def _alone(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import inf
 
@@ -47,14 +48,14 @@ LARGER, MUCH = 2, 0.25
 
 
 def spread(
-    kernel: ir.Kernel, fabric: Fabric, automatic: bool = True, most: int = MOST_NODES
+    kernel: ir.Kernel, fabric: Fabric, automatic: bool = True, most: int = MOST_NODES, jobs: int = 1
 ) -> Choice | None:
     """What is chosen for a lowered kernel; `automatic`: loops get copies that nobody asked for.
 
-    Graphs with more than `most` nodes are not chosen. None if the kernel cannot be compiled: who does will
-    say why.
+    Graphs with more than `most` nodes are not chosen. Up to `jobs` processes work. None if the kernel
+    cannot be compiled: who does will say why.
     """
-    best = _tried(kernel, fabric, automatic, most)
+    best = _tried(kernel, fabric, automatic, most, jobs)
     if best is None or not automatic:
         return best
     fits = most >= MOST_NODES or len(best.dfg.nodes) <= most
@@ -63,10 +64,10 @@ def spread(
     if enabled(kernel, "roll_for"):
         for places in rollings(kernel, everywhere=not fits):
             form = replace(kernel, rolled=places)
-            best = _smaller(best, _tried(form, fabric, automatic, most), most, fits)
+            best = _smaller(best, _tried(form, fabric, automatic, most, jobs), most, fits)
     form = replace(kernel, rolled=best.kernel.rolled)
     if _crowded(best) and enabled(kernel, "roll_transfers") and rolls(opened(form)):
-        turned = _tried(replace(form, by_turns=True), fabric, automatic, most)
+        turned = _tried(replace(form, by_turns=True), fabric, automatic, most, jobs)
         best = _smaller(best, turned, most, fits=True)
     return best
 
@@ -85,16 +86,16 @@ def _smaller(best: Choice, other: Choice | None, most: int, fits: bool) -> Choic
     return other if saves or not fits else best
 
 
-def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Choice | None:
+def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: int) -> Choice | None:
     try:
-        return _spread(kernel, fabric, automatic, most)
+        return _spread(kernel, fabric, automatic, most, jobs)
     except (MacahError, DoesNotFit):
         return None
 
 
-def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int) -> Choice:
+def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: int) -> Choice:
     plain = opened(kernel)
-    trials = Trials(loop_trips(plain), fabric, most)
+    trials = Trials(loop_trips(plain), fabric, most, jobs)
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
         return trials.made(kernel)
     best = trials.choice(kernel)
@@ -127,7 +128,9 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
     for most, loops in product(SIZES, (hoped(trials.loops), trials.loops)):
         places = short_loops(loops, dict(kernel.unroll), most, grouped)
         parts = [part for part in _parts(loops, places) if size(loops, part) <= LARGER * MOST_STATEMENTS]
-        tried |= {part: _all_whole(kernel, part, trials) for part in parts if part not in tried}
+        new = [part for part in parts if part not in tried]
+        with trials.meanwhile.expected([partial(_all_whole, kernel, part, trials) for part in new]) as later:
+            tried |= {part: one.done() for part, one in zip(new, later, strict=True)}
         found = [one for part in parts if (one := tried[part]) and _pays_whole(one, plain, trials)]
         made = min(found, key=_cost, default=best)
         if best is not None and made is not None and _cost(made) > _cost(best):
@@ -185,8 +188,7 @@ def _with_copies(base: Choice, free: list[LoopTrips], trials: Trials, most: floa
 
 def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, odd: bool) -> Choice:
     """The same; `odd`: as `Room` says."""
-    kernel = replace(best.kernel, room=None)
-    fixed = dict(kernel.unroll)
+    fixed = dict(best.kernel.unroll)
     # What runs nobody knows how often must not pay for copies of something else.
     limited = any(loop.trips is None for loop in _innermost(trials.loops))
     longest = (best.interval, best.bounds.mii) if limited else (inf, inf)
@@ -195,16 +197,25 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
             continue
         if loop.trips is None or loop.streams is not Streams.NONE:
             continue
-        base = best
-        known = [(1, base)]  # what copies came to
-        for factor in FACTORS:
-            if factor > loop.trips or len(base.dfg.nodes) > trials.most:
-                break
-            copied = replace(kernel, unroll=(*base.kernel.unroll, (loop.where, factor)))
+        best = _copies(best, loop, trials, most, longest, odd)
+    return best
+
+
+def _copies(
+    base: Choice, loop: LoopTrips, trials: Trials, most: float, longest: tuple[float, float], odd: bool
+) -> Choice:
+    """The choice with copies of this loop's body; its interval and bound must not exceed the `longest`."""
+    assert loop.trips is not None and loop.where is not None
+    best, known = base, [(1, base)]  # what copies came to
+    factors = [factor for factor in FACTORS if factor <= loop.trips and len(base.dfg.nodes) <= trials.most]
+    plain = replace(base.kernel, room=None)
+    kernels = [replace(plain, unroll=(*plain.unroll, (loop.where, factor))) for factor in factors]
+    with trials.meanwhile.expected([partial(trials.choice, kernel, odd) for kernel in kernels]) as later:
+        for factor, copied, one in zip(factors, kernels, later, strict=True):
             cycles = trials.iterations(copied) * _expected(known, factor, trials)
             if cycles > min(GAIN * best.cycles, most):
                 continue
-            tried = trials.choice(copied, odd)
+            tried = one.done()
             known.append((factor, tried))
             if len(tried.dfg.nodes) > trials.most or tried.cycles > base.cycles:
                 break

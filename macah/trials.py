@@ -15,6 +15,7 @@ from backend.core import tightened
 from backend.dfg import DFG, Place
 from backend.flat import Problem
 from macah import ir
+from macah.meanwhile import Meanwhile
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.passes.unroll_loops import LoopTrips
@@ -51,10 +52,10 @@ class Choice:
 class Trials:
     """Tries one kernel, whose loops these are, with other choices than those it came with.
 
-    Graphs with more than `most` nodes are none to be chosen.
+    Graphs with more than `most` nodes are none to be chosen. Up to `jobs` processes work.
     """
 
-    def __init__(self, loops: tuple[LoopTrips, ...], fabric: Fabric, most: int) -> None:
+    def __init__(self, loops: tuple[LoopTrips, ...], fabric: Fabric, most: int, jobs: int = 1) -> None:
         self.loops = loops
         self.most = most
         self.fabric = fabric
@@ -62,6 +63,9 @@ class Trials:
         # by the choices that passes before `bank_arrays` or behind it ask for, and what that made of them
         self._known: dict[object, tuple[ir.Kernel, DFG, Bounds]] = {}
         self._made: dict[object, Choice] = {}  # by all choices
+        # by those, and what was wanted: these may be made at any time, and so ahead
+        self._graphs: dict[object, tuple[DFG, Bounds]] = {}
+        self.meanwhile = Meanwhile(self._graphs, jobs)
 
     def choice(self, kernel: ir.Kernel, odd: bool = False) -> Choice:
         """What is expected of a kernel, with banks if ports hold it up; `odd`: as `Room` says."""
@@ -121,6 +125,7 @@ class Trials:
         """What is expected of a kernel as it is; `wanted`: as `Capacity` says."""
         asked = (kernel.room, *_wishes(kernel))
         if asked not in self._made:
+            self.meanwhile.go_on()
             self._made[asked] = self._new(kernel, wanted)
         return self._made[asked]
 
@@ -130,8 +135,10 @@ class Trials:
         text = show_with_sizes(banked[0]) if banked else ""
         key = (text, *_wishes(kernel))
         if key not in self._known:
-            dfg = build_dfg(final, self.fabric, wanted)
-            self._known[key] = final, dfg, minimum_interval(dfg, self.fabric)
+            if (key, wanted) not in self._graphs:
+                dfg = build_dfg(final, self.fabric, wanted)
+                self._graphs[key, wanted] = dfg, minimum_interval(dfg, self.fabric)
+            self._known[key] = final, *self._graphs[key, wanted]
         final, dfg, bounds = self._known[key]
         interval = max(bounds.mii, self.crowd(dfg))
         often = self.iterations(kernel) * interval
