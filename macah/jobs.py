@@ -1,4 +1,4 @@
-"""How many processes the mapper may have: what `--jobs` says, or `MACAH_JOBS` in the environment."""
+"""How many processes may work at a time: what `--jobs` says, or `MACAH_JOBS` in the environment."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Options:
     seed: int = 1
     effort: str = "normal"  # of EFFORTS
     time_limit: float = 0.0  # seconds for mapping a kernel; 0: any
-    jobs: int = 1  # processes for mapping a kernel
+    jobs: int = 1  # processes that work at a time
     ii: int = 0  # exactly this initiation interval; 0: the smallest
     max_ii: int = 0  # 0: what the architecture has
     unroll: tuple[str, ...] = ()  # FILE:LINE=K, or "none"
