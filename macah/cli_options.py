@@ -191,7 +191,7 @@ def add_mapping(parser: argparse.ArgumentParser) -> None:
         type=processes,
         default=os.environ.get("MACAH_JOBS", ""),
         metavar="N",
-        help="processes that work at a time, which change nothing but that (default: the cores, up to 2)",
+        help="processes that work at a time; the result is the same (default: the cores, up to 2)",
     )
     add("--ii", type=_interval, default=0, metavar="N", help="map at exactly this initiation interval")
     add("--max-ii", type=_interval, default=0, metavar="N", help="map at no longer initiation interval")

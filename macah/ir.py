@@ -218,23 +218,31 @@ class Leave:
 @made_quickly
 @dataclass(frozen=True, slots=True)
 class While:
-    """`for (;;) { before; if (!condition) break; body; }`. `before` computes the condition's effects."""
+    """`for (;;) { before; if (!condition) break; body; }`. `before` computes the condition's effects.
+
+    `most`: it makes no more iterations each time, where that is known of what it was made of.
+    """
 
     before: Body
     condition: Expr
     body: Body
     where: Place | None = None
+    most: int | None = None
 
 
 @made_quickly
 @dataclass(frozen=True, slots=True)
 class DoWhile:
-    """`if (guard) do body while (condition)`. The guard is read once, before the loop."""
+    """`if (guard) do body while (condition)`. The guard is read once, before the loop.
+
+    `most` is as of `While`.
+    """
 
     body: Body
     condition: Expr
     guard: Expr = TRUE
     where: Place | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

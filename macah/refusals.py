@@ -18,7 +18,7 @@ from macah.passes.pipeline import opened, optimize
 from macah.passes.scalarize_arrays import kept_arrays
 from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 from macah.refusal import Refusal, Touch
-from macah.spread import GAIN, MOST_STATEMENTS
+from macah.spread import GAIN, MOST_STATEMENTS, copyable
 from macah.walk import statements
 from macah.whole import without
 from macah.why_text import element_text, source_name
@@ -64,8 +64,8 @@ def _unrolling(kernel: ir.Kernel, automatic: bool) -> Iterator[Refusal]:
             why = f"the kernel has more than {MOST_STATEMENTS} statements"
         elif loop.streams is not Streams.NONE:
             why = "it uses streams, and copies would wait for more elements at once"
-        elif loop.trips is None:
-            why = "how often it runs is not known"
+        elif not copyable(loop):
+            why = "how often it runs is not known when it begins"
         else:
             why = f"copies do not save {100 - round(100 * GAIN)} % of the cycles, as far as the bounds tell"
         yield Refusal("unrolling", loop.where, why)

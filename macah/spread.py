@@ -189,25 +189,31 @@ def _with_copies(base: Choice, free: list[LoopTrips], trials: Trials, most: floa
 def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, odd: bool) -> Choice:
     """The same; `odd`: as `Room` says."""
     fixed = dict(best.kernel.unroll)
-    # What runs nobody knows how often must not pay for copies of something else.
-    limited = any(loop.trips is None for loop in _innermost(trials.loops))
-    longest = (best.interval, best.bounds.mii) if limited else (inf, inf)
+    # What runs nobody knows how often must not pay for copies of something else, unless that is deeper.
+    depth = {loop.where: depth for loop, depth in _depths(trials.loops) if loop.trips is None}
+    limited = best.interval, best.bounds.mii
     for loop in free:
-        if loop.where is None or loop.where in fixed:
+        if loop.where is None or loop.where in fixed or not copyable(loop):
             continue
-        if loop.trips is None or loop.streams is not Streams.NONE:
-            continue
-        best = _copies(best, loop, trials, most, longest, odd)
+        others = [depth[where] for where in depth if where != loop.where]
+        deepest = depth.get(loop.where, 0) > max(others, default=-1)
+        best = _copies(best, loop, trials, most, (inf, inf) if deepest or not depth else limited, odd)
     return best
+
+
+def copyable(loop: LoopTrips) -> bool:
+    """Whether a loop may get copies of its body that nobody asked for."""
+    return (loop.trips is not None or loop.counted) and loop.streams is Streams.NONE
 
 
 def _copies(
     base: Choice, loop: LoopTrips, trials: Trials, most: float, longest: tuple[float, float], odd: bool
 ) -> Choice:
     """The choice with copies of this loop's body; its interval and bound must not exceed the `longest`."""
-    assert loop.trips is not None and loop.where is not None
+    assert loop.where is not None
     best, known = base, [(1, base)]  # what copies came to
-    factors = [factor for factor in FACTORS if factor <= loop.trips and len(base.dfg.nodes) <= trials.most]
+    trips = inf if loop.trips is None else loop.trips
+    factors = [factor for factor in FACTORS if factor <= trips and len(base.dfg.nodes) <= trials.most]
     plain = replace(base.kernel, room=None)
     kernels = [replace(plain, unroll=(*plain.unroll, (loop.where, factor))) for factor in factors]
     with trials.meanwhile.expected([partial(trials.choice, kernel, odd) for kernel in kernels]) as later:
@@ -220,7 +226,9 @@ def _copies(
             if len(tried.dfg.nodes) > trials.most or tried.cycles > base.cycles:
                 break
             steady = tried.interval <= longest[0] and tried.bounds.mii <= longest[1]
-            if steady and tried.cycles <= GAIN * best.cycles:
+            # short rows, where nobody knows how long they are, must not pay either
+            sooner = tried.cycles <= GAIN * best.cycles and (loop.trips is not None or tried.few <= best.few)
+            if steady and sooner:
                 best = tried
     return best
 
@@ -240,6 +248,12 @@ def _expected(known: list[tuple[int, Choice]], factor: int, trials: Trials) -> i
             growth = last.bounds.recurrence - other.bounds.recurrence
             least += growth * (factor - copies) // (copies - before)
     return least
+
+
+def _depths(loops: tuple[LoopTrips, ...], around: int = 0) -> Iterator[tuple[LoopTrips, int]]:
+    """The innermost loops, and in how many others each is."""
+    for loop in loops:
+        yield from _depths(loop.loops, around + 1) if loop.loops else [(loop, around)]
 
 
 def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:

@@ -102,7 +102,8 @@ def limit(loop: Loop, stmt: DoWhile, at_end: Mapping[Variable, Affine], forms: F
     found = [_limit(loop, condition, forms) for condition in conjuncts(stmt.condition)]
     forms.known.update(inside)
     known = [limit for limit in found if limit is not None]
-    loop.trips = min((limit.most for limit in known), default=None)
+    most = [limit.most for limit in known] + ([stmt.most] if stmt.most is not None else [])
+    loop.trips = min(most, default=None)
     if len(known) == len(found):
         loop.fewest = min(limit.fewest for limit in known)
     if len(found) == 1 and known and stmt.guard in (TRUE, stmt.condition):

@@ -106,7 +106,7 @@ def _statement(stmt: Stmt, known: _Known) -> Body:
 
 def _invert(stmt: ir.While, known: _Known) -> Body:
     before = _body(stmt.before, known)
-    loop = ir.DoWhile((*stmt.body, *stmt.before), stmt.condition, stmt.condition, stmt.where)
+    loop = ir.DoWhile((*stmt.body, *stmt.before), stmt.condition, stmt.condition, stmt.where, stmt.most)
     return (*before, *_do_while(loop.body, loop, known))
 
 

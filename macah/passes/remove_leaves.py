@@ -106,7 +106,7 @@ class _Remover:
         body = self.body((*stmt.body, *stmt.before), _NONE)
         guard = self.going_on(leaves_to(stmt.before), stmt.condition)
         again = self.going_on(left, stmt.condition)
-        return (*before, ir.DoWhile(self.entered(left, body), again, guard, stmt.where))
+        return (*before, ir.DoWhile(self.entered(left, body), again, guard, stmt.where, stmt.most))
 
     def going_on(self, left: Labels, condition: Expr) -> Expr:
         return both(negate(self.left(left)), self.predicates.truth(condition))

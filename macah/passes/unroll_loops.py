@@ -23,9 +23,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
-from arch.ops import word
+from arch.ops import COMPARISONS, word
 from backend.dfg import Place
 from macah import ir
+from macah.affine import small
 from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, Expr, Label, Read, Stmt, Variable
 from macah.passes.trips import trip_count
@@ -33,6 +34,7 @@ from macah.passes.unroll_for import LIMIT, Unroller
 from macah.walk import (
     Renaming,
     is_constant,
+    loads_in,
     map_expr,
     replace_reads,
     statements,
@@ -66,6 +68,7 @@ class LoopTrips:
 
     where: Place | None
     trips: int | None
+    counted: bool  # how often it runs, unless it is left, is known when it begins
     triangular: bool  # how often it runs is unknown, and follows from the counters of the loops around it
     streams: Streams
     size: int  # operations, without those of addresses
@@ -83,13 +86,15 @@ def loop_trips(kernel: ir.Kernel) -> tuple[LoopTrips, ...]:
 class _Counter:
     """A variable that steps once in every iteration; `write` is where.
 
-    `first` is what it is before all copies, `now` the same within an iteration. `trips` may be unknown.
+    `first` is what it is before all copies, `now` the same within an iteration. `trips` may be unknown, and
+    `most`: a loop that runs unknown often makes no more iterations.
     """
 
     variable: Variable
     step: int
     write: Stmt
     trips: int | None
+    most: int | None
     first: Variable
     now: Variable
 
@@ -157,13 +162,16 @@ class _LoopUnroller(Unroller):
             step = _step(writes[0], variable)
             if step is None:
                 continue
-            trips = None
+            trips = most = None
             if variable in known:
-                trips = _trips(stmt, condition, variable, known[variable].value, step, factor)
+                start = known[variable].value
+                trips = _trips(stmt, condition, variable, start, step, factor)
+                if isinstance(stmt, ir.While) and step == 1 and _ends_below(stmt.condition, variable):
+                    most = (1 << 31) - 1 - small(start)
             first, now = (
                 Variable(f"{variable.name}_{n}", variable.bits, stmt.where) for n in ("first", "now")
             )
-            return _Counter(variable, step, writes[0], trips, first, now)
+            return _Counter(variable, step, writes[0], trips, most, first, now)
         return None
 
 
@@ -189,9 +197,10 @@ class _Survey(_LoopUnroller):
         self.counters.append(None if counter is None else counter.variable)
         inside()
         self.counters.pop()
-        within = list(statements((stmt,)))
+        within = tuple(statements((stmt,)))
         size, streams = sum(map(_operations, within)), _streams(stmt, within)
-        around.append(LoopTrips(stmt.where, trips, triangular, streams, size, tuple(self.loops)))
+        counted = counter is not None and _is_steady(stmt, counter.variable, within)
+        around.append(LoopTrips(stmt.where, trips, counted, triangular, streams, size, tuple(self.loops)))
         self.loops = around
 
     def follows(self, stmt: Loop, counter: Variable, out: Sequence[Stmt]) -> bool:
@@ -199,6 +208,19 @@ class _Survey(_LoopUnroller):
         starts = [s.value for s in out if isinstance(s, Assign) and s.variable is counter]
         used = {*variables_in(stmt.condition), *(variables_in(starts[-1]) if starts else [])} - {counter}
         return bool(starts and used) and used <= {*self.counters, *(self.known or {})}
+
+
+def _is_steady(loop: Loop, counter: Variable, within: Body) -> bool:
+    """Whether a loop's condition compares its counter with what does not change in it."""
+    before = loop.before if isinstance(loop, ir.While) else ()
+    changing = written(within) - {counter}
+    match loop.condition:
+        case Apply(op, args) if op in COMPARISONS and not before and not loads_in(loop.condition):
+            # `while (s & 7) s++` may take any bits of its counter
+            plain = op not in {"eq", "ne"} or Read(counter) in args
+            return plain and changing.isdisjoint(variables_in(loop.condition))
+        case _:
+            return False
 
 
 def _operations(stmt: Stmt) -> int:
@@ -280,6 +302,15 @@ def _trips(loop: Loop, condition: Expr, variable: Variable, start: int, step: in
     return trips if count(word(variable.bits, factor * step)) == -(-trips // factor) else None
 
 
+def _ends_below(condition: Expr, counter: Variable) -> bool:
+    """Whether a counter that steps by one ends its loop before it wraps around, as a signed number."""
+    match condition:
+        case Apply("slt", (Read(variable), _)):
+            return variable is counter and counter.bits == 32
+        case _:
+            return False
+
+
 def _step(write: Stmt, variable: Variable) -> int | None:
     """What a statement adds to a variable, if that is a constant."""
     match write:
@@ -304,7 +335,9 @@ def _with_copies(stmt: Loop, label: Label, factor: int, counter: _Counter | None
     )
     body = (*head, *_copies(stmt, label, factor, counter))
     renaming = Renaming({variable: first})
-    loop: Loop = replace(stmt, body=body, condition=renaming.expr(stmt.condition))
+    # The counter of all copies would wrap around, were the loop not left before that.
+    most = None if counter.most is None else -(-counter.most // factor)
+    loop: Loop = replace(stmt, body=body, condition=renaming.expr(stmt.condition), most=most)
     return replace(loop, before=renaming.body(loop.before)) if isinstance(loop, ir.While) else loop
 
 

@@ -161,7 +161,7 @@ def test_what_was_not_converted_is_told_with_its_reason(tmp_path: Path) -> None:
         " elements at once",
         "the loop at p:8 gets no copies of its body: it uses streams, and copies would wait for more"
         " elements at once",
-        "the loop at p:9 gets no copies of its body: how often it runs is not known",
+        "the loop at p:9 gets no copies of its body: how often it runs is not known when it begins",
     ]
 
 

@@ -54,13 +54,34 @@ def test_a_sum_of_vectors_uses_more_of_the_array() -> None:
     "body",
     [
         "for (int i = 0; i < 1000; i++) { x <? in; out <! x; }",
-        "for (int i = 0; i < n; i++) c[i] = a[i];",
+        "for (int i = 0; i < n && a[i]; i++) c[i] = a[i];",
+        "for (int i = 0; i < n; i++) { x <? in; c[i] = x; }",
         "for (int i = 0; i < 1000; i++) x = a[x & 255] ^ x; out <! x;",
         "while (n != 1) n = n & 1 ? 3 * n + 1 : n / 2;",
     ],
 )
 def test_nothing_is_gained_or_told_of(body: str) -> None:
     assert chosen(body)[0] == []
+
+
+def test_a_loop_gets_copies_whose_trips_are_known_when_it_begins() -> None:
+    """Four elements a cycle instead of one; their places in the banks are known to be different."""
+    choice = spread(lowered("for (int i = 0; i < n; i++) c[i] = a[i] + b[i];"), FABRIC)
+    assert choice is not None and choice.interval == 1
+    assert [factor for _, factor in choice.kernel.unroll] == [4]
+    assert choice.bounds.recurrence == 1
+
+
+def test_a_loop_in_others_of_unknown_trips_may_make_iterations_longer_with_copies() -> None:
+    product = """for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
+        x = 0; for (int k = 0; k < n; k++) x += a[i * 8 + k] * b[k * 8 + j];
+        out <! x; }"""
+    receiving = "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { x <? in; a[i * 8 + j] = x; }"
+    alone, after = (spread(lowered(body), FABRIC) for body in (product, f"{receiving} {product}"))
+    assert alone is not None and after is not None
+    for choice in (alone, after):
+        ((_, factor),) = choice.kernel.unroll
+        assert choice.interval < factor
 
 
 def test_copies_cost_a_loop_nothing_that_runs_nobody_knows_how_often() -> None:
@@ -177,7 +198,7 @@ SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
         (f"for (int i = 0; i < n; i++) {{ int r[4]; {KNOWN} {SORTED} out <! r[1]; }}", [0, 0], 64),
         (
             f"{{ {RECEIVED} for (int i = 1; i < 5; i++) for (int j = 0; j < i * n; j++) x ^= r[j & 3]; }}",
-            [],
+            [16],
             None,
         ),
     ],
@@ -261,7 +282,7 @@ def test_loops_that_receive_are_not_unrolled_where_their_stream_would_hold_up_al
 
 
 def test_short_loops_are_unrolled_beside_loops_that_nobody_knows_how_often_they_run() -> None:
-    assert lines(lowered(REVERSED)) == {6}
+    assert lines(lowered(REVERSED)) == {6, 12}
 
 
 SORT = """for (int b = 0; b + 8 <= n; b += 8) {
