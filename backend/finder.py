@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import cython
 
+from .terrain import rows
+
 CROSSED = cython.declare(cython.int, 13)
 FARTHEST = cython.declare(cython.int, 64)  # what a way may cost
 
@@ -30,6 +32,16 @@ class Ways(NamedTuple):
     room: int
 
 
+def _readers(ways: Ways, tiles: int) -> list[list[int]]:
+    """For each tile those that read its output."""
+    found: list[list[int]] = [[] for _ in range(tiles)]
+    at, beside = ways.beside
+    for q in range(tiles):
+        for b in beside[at[q] : at[q + 1]]:
+            found[b].append(q)
+    return found
+
+
 class Finder:
     """Finds ways at one interval, of at most 63 cycles. `tile` and `cycle` are those of the last one, of
     `steps` steps, from its end."""
@@ -37,18 +49,21 @@ class Finder:
     def __init__(self, tiles: int, interval: int, ways: Ways) -> None:
         self.tiles, self.interval = tiles, interval
         self.beside_at, self.beside = ways.beside
+        self.onward_at, self.onward = rows(_readers(ways, tiles))
+        self.at = array("i", [q for q in range(tiles) for _ in range(interval)])
+        self.bit = array("Q", [1 << slot for _ in range(tiles) for slot in range(interval)])
         self.some, self.several = (array("Q", [0]) * tiles for _ in range(2))
         self.taken, self.twice = (array("Q", [0]) * tiles for _ in range(2))
         self.got, self.onto = (array("Q", [0]) * ((FARTHEST + 1) * tiles) for _ in range(2))
-        self.been, self.first = (array("Q", [0]) * tiles for _ in range(2))
+        self.been, self.first, self.next = (array("Q", [0]) * tiles for _ in range(3))
         self.alive = array("i", [0]) * (FARTHEST + 1)
         self.tile, self.cycle = (array("i", [0]) * (FARTHEST + 1) for _ in range(2))
         self.span, self.steps = 0, 0
 
-    def mark(self, q: cython.int, slot: cython.int, words: cython.int) -> cython.void:
-        """Note how many words a slot of a tile's output has."""
-        one: cython.ulonglong = 1
-        one <<= slot
+    def mark(self, k: cython.int, words: cython.int) -> cython.void:
+        """Note how many words a slot of a tile's output has: the k-th, tile by tile."""
+        one: cython.ulonglong = self.bit[k]
+        q: cython.int = self.at[k]
         self.some[q] = self.some[q] & ~one | (one if words > 0 else 0)
         self.several[q] = self.several[q] & ~one | (one if words > 1 else 0)
 
@@ -108,45 +123,70 @@ class Finder:
             self.spread(c * tiles, longest)
         return -1
 
-    @cython.locals(q=cython.int)
+    @cython.locals(q=cython.Py_ssize_t)
     def arrive(self, c: cython.int) -> cython.bint:
         """Find in which cycles a word can be in outputs at a price, but not below it; whether in any."""
-        k: cython.int = c * self.tiles
-        back: cython.int = self.tiles * (1 + CROSSED)
         free: cython.bint = c > 0 and self.alive[c - 1] != 0
         crossed: cython.bint = c > CROSSED and self.alive[c - 1 - CROSSED] != 0
         twice: cython.bint = c > 2 * CROSSED and self.alive[c - 1 - 2 * CROSSED] != 0
-        if c > 0 and not (free or crossed or twice):
+        k: cython.Py_ssize_t = c * self.tiles
+        below: cython.Py_ssize_t = k - self.tiles
+        # Each loop does one thing for all tiles: the compiler makes vectors of these.
+        if c == 0:
+            for q in range(self.tiles):
+                self.next[q] = self.first[q]
+        elif free:
+            for q in range(self.tiles):
+                self.next[q] = self.onto[below + q] & ~self.taken[q]
+        elif crossed or twice:
+            for q in range(self.tiles):
+                self.next[q] = 0
+        else:
             return False
+        if crossed:
+            self.cross(k - (1 + CROSSED) * self.tiles)
+        if twice:
+            self.cross_twice(k - (1 + 2 * CROSSED) * self.tiles)
         new: cython.ulonglong = 0
         x: cython.ulonglong
         for q in range(self.tiles):
-            x = self.first[q] if c == 0 else 0
-            if free:
-                x = self.onto[k - self.tiles + q] & ~self.taken[q]
-            if crossed:
-                x |= self.onto[k - back + q] & self.taken[q] & ~self.twice[q]
-            if twice:
-                x |= self.onto[k - back - CROSSED * self.tiles + q] & self.twice[q]
-            x &= ~self.been[q]
+            x = self.next[q] & ~self.been[q]
             self.got[k + q] = x
             self.been[q] |= x
             new |= x
         return new != 0
 
-    @cython.locals(q=cython.int, i=cython.int, n=cython.int)
-    def spread(self, k: cython.int, longest: cython.int) -> cython.void:
+    @cython.locals(q=cython.Py_ssize_t)
+    def cross(self, k: cython.Py_ssize_t) -> cython.void:
+        """Go where one other word is."""
+        for q in range(self.tiles):
+            self.next[q] |= self.onto[k + q] & self.taken[q] & ~self.twice[q]
+
+    @cython.locals(q=cython.Py_ssize_t)
+    def cross_twice(self, k: cython.Py_ssize_t) -> cython.void:
+        """Go where several other words are."""
+        for q in range(self.tiles):
+            self.next[q] |= self.onto[k + q] & self.twice[q]
+
+    @cython.locals(q=cython.Py_ssize_t, i=cython.int, n=cython.int)
+    def spread(self, k: cython.Py_ssize_t, longest: cython.int) -> cython.void:
         """Find in which cycles words can be next that are in outputs at a price."""
         x: cython.ulonglong
         for q in range(self.tiles):
+            self.next[q] = self.got[k + q]
+        n = 1
+        while n < longest:
+            i = min(n, longest - n)
+            for q in range(self.tiles):
+                self.next[q] |= self.next[q] << i
+            n *= 2
+        for q in range(self.tiles):
             x = self.got[k + q]
-            n = 1
-            while n < longest:
-                x |= x << min(n, longest - n)
-                n *= 2
-            for i in range(self.beside_at[q], self.beside_at[q + 1]):
-                x |= self.got[k + self.beside[i]]
-            self.onto[k + q] = (x << 1) & self.span
+            if x != 0:
+                for i in range(self.onward_at[q], self.onward_at[q + 1]):
+                    self.next[self.onward[i]] |= x
+        for q in range(self.tiles):
+            self.onto[k + q] = (self.next[q] << 1) & self.span
 
     @cython.locals(i=cython.int)
     def ends(

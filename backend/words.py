@@ -74,7 +74,7 @@ class Words:
         price: cython.int = DEAR * self.held[k]
         self.held[k] += max(change, 0)
         if self.held[k] < 3:
-            self.finder.mark(k // self.interval, k % self.interval, self.held[k])
+            self.finder.mark(k, self.held[k])
         return price
 
     def claim(self, n: cython.int, change: cython.int) -> cython.int:
@@ -112,11 +112,17 @@ class Words:
     def fill(self, q: cython.int, first: cython.int, last: cython.int, change: cython.int) -> cython.int:
         """Have a word more or less in a tile's own registers in some cycles; the price."""
         price: cython.int = 0
+        if last < first:
+            return price
+        end: cython.int = (q + 1) * self.interval
+        k = q * self.interval + self.slot(first)
         for t in range(first, last + 1):
-            k = q * self.interval + self.slot(t)
             self.full[k] += change
             if self.full[k] + (change < 0) > self.room:
                 price += DEAR
+            k += 1
+            if k == end:
+                k -= self.interval
         return price
 
     @cython.locals(i=cython.int)
@@ -186,7 +192,7 @@ class Words:
     def there(self, p: cython.int, done: cython.int, reader: cython.int, when: cython.int) -> cython.int:
         """The price of reading a value where it already is, so many cycles after it is made; -1: nowhere."""
         for i in range(self.number[p]):
-            q = self.spot[MOST * p + i] // self.interval
+            q = self.finder.at[self.spot[MOST * p + i]]
             t = self.cycle[MOST * p + i] - done
             if t == when and self.apart[q * self.tiles + reader] == 0:
                 return 0
@@ -213,7 +219,7 @@ class Words:
         for i in range(self.number[p]):
             t = self.cycle[MOST * p + i] - done
             if t <= when:
-                finder.add(self.spot[MOST * p + i] // self.interval, t)
+                finder.add(finder.at[self.spot[MOST * p + i]], t)
         price: cython.int = FARTHEST * AGAIN
         if most < 0 or finder.find(reader, self.slot(done), when, min(most, price) // AGAIN) < 0:
             if most < price:
