@@ -15,15 +15,21 @@ Value = tuple[int, int]
 Spot = tuple[int, int]
 """A cell and a cycle."""
 
+Stop = tuple[int, int]
+"""A resource and a cycle."""
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The sites and cycles of issue that each node may have, and where values are that are not to move."""
+    """The sites and cycles of issue that each node may have, and where values are that are not to move.
+
+    That is said in resources, as cells are not the same on each ground.
+    """
 
     sites: tuple[tuple[int, ...], ...]
     early: tuple[int, ...]
     late: tuple[int, ...]
-    kept: dict[Value, frozenset[Spot]] = field(default_factory=dict)
+    kept: dict[Value, frozenset[Stop]] = field(default_factory=dict)
 
 
 def whole_domain(problem: Problem, ground: Ground, interval: int, slack: int) -> Domain | None:

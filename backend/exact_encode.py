@@ -117,7 +117,8 @@ class Encoding(Places):
     def _spots(self, value: Value) -> list[Spot]:
         """Where the word may be: in reach or, if it is not to move, where it was."""
         if value in self.domain.kept:
-            return sorted(self.domain.kept[value])
+            cell_of = self.ground.cell_of
+            return sorted({(cell_of[r], t) for r, t in self.domain.kept[value] if r in cell_of})
         return [
             (cell, t)
             for cell, (first, last) in enumerate(zip(*self._reach[value], strict=True))

@@ -71,6 +71,9 @@ CONFLICTS = 2000
 FOREVER = 1e9
 """Seconds: what ends the work is conflicts, or `pulse`."""
 
+Kept = dict[tuple[int, int], frozenset[tuple[int, int]]]
+"""The resources and cycles in which a node's outputs are, as in `exact_domain.Domain`."""
+
 
 @lru_cache(maxsize=8)
 def ways_of(fabric: Fabric) -> Ways | None:
@@ -139,8 +142,8 @@ def settled(
     big = problem.nodes > BIG
     for number in numbers:
         moves = round(effort * (_moves(problem) if number else FIRST))
-        count, placement = _cooled(problem, schedule, seed + number, moves, pulse)
-        mapping = _routed(problem, placement) if count == 0 else None
+        count, placement, kept = _cooled(problem, schedule, seed + number, moves, pulse)
+        mapping = _routed(problem, placement, kept) if count == 0 else None
         if 0 < count <= MENDED and not big:
             mapping = _mended(problem, placement, effort, count)
         if mapping:
@@ -165,8 +168,9 @@ def others(problem: Problem) -> range:
 
 def _cooled(
     problem: Problem, schedule: Schedule, seed: int, moves: int, pulse: Callable[[int], None]
-) -> tuple[int, Placement]:
-    """What one attempt comes to: how many conflicts there are, and where everything is."""
+) -> tuple[int, Placement, Kept]:
+    """What one attempt comes to: how many conflicts there are, and where everything is, words on their way
+    and those that wait, too."""
     ways, interval = ways_of(problem.fabric), schedule.interval
     assert ways is not None
     begin = place(problem, schedule, seed, 1.0 if problem.nodes > BIG else BEGIN)
@@ -184,19 +188,45 @@ def _cooled(
         temperature = HOT * (COLD / HOT) ** (step / (STEPS - 1))
         count = settler.cool(min(moves * problem.nodes, LARGE) // STEPS + 1, REACH, temperature)
     unit, start, _ = settler.places()
-    return count, placement_of(problem, interval, unit, start, homes[problem.streams :])
+    placement = placement_of(problem, interval, unit, start, homes[problem.streams :])
+    later = [now - then for now, then in zip(placement.schedule.start, start, strict=True)]
+    return count, placement, {} if count else _kept(problem.fabric, settler.whereabouts(), later)
 
 
-def _routed(problem: Problem, placement: Placement) -> Mapping | None:
-    """The mapping with these places and times, if private registers suffice."""
+def _kept(fabric: Fabric, where: Sequence[Sequence[tuple[int, int, int, bool]]], later: Sequence[int]) -> Kept:
+    """The resources and cycles in which values are: any register of a tile, for those that wait there."""
+    outputs = only_outputs(fabric)[0]
+    out: dict[int, list[int]] = {}
+    own: dict[int, list[int]] = {}
+    for r in fabric.resources:
+        if r.kind is Kind.REGISTER:
+            (out if r.id in outputs else own).setdefault(r.tile, []).append(r.id)
+    return {
+        (n, 0): frozenset(
+            (r, t + later[n])
+            for tile, first, last, waits in stays
+            for t in range(first, last + 1)
+            for r in (own if waits else out)[tile]
+        )
+        for n, stays in enumerate(where)
+    }
+
+
+def _routed(problem: Problem, placement: Placement, kept: Kept) -> Mapping | None:
+    """The mapping with these places and times, if private registers suffice: with the ways that annealing has
+    found, or, where words in registers cannot be parted so, with any."""
     # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import solve
     from .exact_domain import Domain
     from .exact_model import ground
 
     site, start = ground(problem.fabric).site_of, placement.schedule.start
-    domain = Domain(tuple((site[unit],) for unit in placement.unit), start, start)
-    return solve(problem, placement.schedule.interval, domain, CONFLICTS, FOREVER).mapping
+    sites, interval = tuple((site[unit],) for unit in placement.unit), placement.schedule.interval
+    for ways in (kept, {}):
+        domain = Domain(sites, start, start, ways)
+        if found := solve(problem, interval, domain, CONFLICTS, FOREVER).mapping:
+            return found
+    return None
 
 
 def _mended(problem: Problem, placement: Placement, effort: float, count: int) -> Mapping | None:

@@ -274,3 +274,8 @@ class Settler:
     def places(self) -> tuple[list[int], list[int], list[int]]:
         """Units, starts and homes as found."""
         return list(self.unit), list(self.start), list(self.home)
+
+    def whereabouts(self) -> list[list[tuple[int, int, int, bool]]]:
+        """For each node where what it makes is: a tile, the first and the last cycle, and whether in registers
+        of its own."""
+        return [self.words.whereabouts(n) for n in range(self.nodes)]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from .bound import delays
 from .cycles import Delay
-from .exact_domain import Domain, Spot, Value
+from .exact_domain import Domain, Stop, Value
 from .exact_model import ground
 from .flat import Problem
 from .nearly import Nearly
@@ -91,16 +91,16 @@ class Surroundings:
             return None
         return Domain(tuple(sites), tuple(early), tuple(late), self._kept(free, base))
 
-    def _kept(self, free: Collection[int], base: int) -> dict[Value, frozenset[Spot]]:
+    def _kept(self, free: Collection[int], base: int) -> dict[Value, frozenset[Stop]]:
         """Where values are that none of the free operations makes or reads, and that are not in conflict."""
-        problem, cell_of = self.problem, ground(self.problem.fabric).cell_of
+        problem = self.problem
         edges = range(len(problem.source))
         value = [(problem.source[e], problem.output[e]) for e in edges]
         loose = {value[e] for e in edges if problem.source[e] in free or problem.target[e] in free}
-        found: dict[Value, set[Spot]] = {value[e]: set() for e in edges if value[e] not in loose}
+        found: dict[Value, set[Stop]] = {value[e]: set() for e in edges if value[e] not in loose}
         for e in edges:
             if value[e] in found:
-                found[value[e]] |= {(cell_of[r], t + base) for r, t in self.nearly.paths[e] if r in cell_of}
+                found[value[e]] |= {(r, t + base) for r, t in self.nearly.paths[e]}
         return {one: frozenset(spots) for one, spots in found.items()}
 
 

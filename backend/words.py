@@ -326,6 +326,18 @@ class Words:
         for k in range(self.touched):
             self.lift(self.touch[k])
 
+    @cython.locals(i=cython.int)
+    def whereabouts(self, p: cython.int) -> list[tuple[int, int, int, bool]]:
+        """Where a value is: a tile, the first and the last cycle, and whether in registers of its own."""
+        found = []
+        for i in range(3 * MOST * p, 3 * (MOST * p + self.stays[p]), 3):
+            found.append((self.stay[i], self.stay[i + 1] + 1, self.stay[i + 2], True))
+        if self.result[2 * self.code[p] * self.units + self.unit[p]] >= 0:
+            found.append((self.tile[self.unit[p]], self.done(p), self.done(p), False))
+        for i in range(MOST * p, MOST * p + self.number[p]):
+            found.append((self.finder.at[self.spot[i]], self.cycle[i], self.cycle[i], False))
+        return found
+
     def conflicts(self) -> int:
         """How many slots are shared, and readers too early."""
         found = sum(max(0, k - 1) for k in self.held) + sum(max(0, k - self.room) for k in self.full)
