@@ -157,7 +157,7 @@ def settled(
 
 def _moves(problem: Problem) -> int:
     """Moves for each operation in all attempts but the first, at effort 1."""
-    return OTHER * (2 if problem.nodes > BIG else 1)
+    return OTHER * (2 if problem.nodes > BIG and len(problem.fabric.tiles) <= FEW else 1)
 
 
 def others(problem: Problem) -> range:

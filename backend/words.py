@@ -338,6 +338,18 @@ class Words:
             found.append((self.finder.at[self.spot[i]], self.cycle[i], self.cycle[i], False))
         return found
 
+    def torn(self, p: cython.int) -> list[int]:
+        """The node that makes a value if that shares a slot on its way, and its readers if it is late."""
+        found = []
+        if self.paid[p] >= DEAR:
+            found += [p, *(self.target[self.outs[i]] for i in range(self.out_at[p], self.out_at[p + 1]))]
+        for q, first, last, waits in self.whereabouts(p):
+            for t in range(first, last + 1):
+                k = q * self.interval + self.slot(t)
+                if (self.full[k] > self.room) if waits else self.held[k] > 1:
+                    found.append(p)
+        return found
+
     def conflicts(self) -> int:
         """How many slots are shared, and readers too early."""
         found = sum(max(0, k - 1) for k in self.held) + sum(max(0, k - self.room) for k in self.full)
