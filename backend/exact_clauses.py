@@ -14,7 +14,7 @@ TRUE = 1
 class Clauses:
     """Hands clauses on to a solver, and new variables out. Literals that are constant are left out."""
 
-    def __init__(self, add: Callable[[list[int]], object]) -> None:
+    def __init__(self, add: Callable[[Sequence[int]], object]) -> None:
         self.raw = add
         self.top = TRUE
         self.count = 1
@@ -28,7 +28,7 @@ class Clauses:
     def add(self, *literals: int) -> None:
         """One of the literals holds."""
         self.count += 1
-        self.raw(list(literals))
+        self.raw(literals)
 
     def some(self, literals: list[int]) -> None:
         """One of the literals holds."""
@@ -62,17 +62,21 @@ class Clauses:
     def _pairs(self, literals: list[int]) -> None:
         for k, literal in enumerate(literals):
             for other in literals[:k]:
-                self.add(-literal, -other)
+                self.raw((-literal, -other))
+        self.count += len(literals) * (len(literals) - 1) // 2
 
     def _count(self, literals: Sequence[int], most: int) -> None:
         """A sequential counter (Sinz 2005): `before[j]` holds if more than j of those so far do."""
         before: list[int] = []
         for literal in literals:
-            after = [self.fresh() for _ in range(min(len(before) + 1, most))]
+            size = min(len(before) + 1, most)
+            after = list(range(self.top + 1, self.top + size + 1))
+            self.top += size
             for j, there in enumerate(after):
                 if j < len(before):
-                    self.add(-before[j], there)
-                self.add(-literal, there) if j == 0 else self.add(-literal, -before[j - 1], there)
+                    self.raw((-before[j], there))
+                self.raw((-literal, -before[j - 1], there) if j else (-literal, there))
+            self.count += len(before[:size]) + size
             if len(before) == most:
                 self.add(-literal, -before[most - 1])
             before = after

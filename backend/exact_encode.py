@@ -94,14 +94,16 @@ class Encoding(Places):
         feeds = self._feeds(value)
         entered: dict[Spot, list[int]] = {}
         moved = self._moved[value] = dict[int, int]()
+        from_there = [self._sources(cell) for cell in range(len(self.ground.cells))]
         for (cell, t), literal in word.items():
             before = t - self.ground.cells[cell].delay
-            sources = [s for s in self._sources(cell) if (s, before) in word]
+            sources = [s for s in from_there[cell] if (s, before) in word]
             reasons = [word[s, before] for s in sources if s != cell and not self._circular(cell, s)]
-            reasons += self._makers(value, feeds[0].get(cell, ()), before)
-            reasons += self._makers(value, feeds[2].get(cell, ()), t)
+            if cell in feeds[0]:
+                reasons += self._makers(value, feeds[0][cell], before)
+            made = self._makers(value, feeds[2][cell], t) if cell in feeds[2] else []
+            reasons += made
             if cell in self._outputs and self._tracked:
-                made = self._makers(value, feeds[2].get(cell, ()), t)
                 if t not in moved:
                     moved[t] = self.out.fresh()
                 self.out.some([-literal, *made, moved[t]])
@@ -233,7 +235,8 @@ class Encoding(Places):
                     cycle = t + distance * self.interval
                     if (basin, cycle) not in ready:
                         ways = [word[c, cycle] for c in self.ground.basins[basin] if (c, cycle) in word]
-                        ways += self._makers(value, feeds.get(basin, ()), cycle)
+                        if basin in feeds:
+                            ways += self._makers(value, feeds[basin], cycle)
                         ready[basin, cycle] = self._any(ways)
                     self.out.add(-place, -begun, ready[basin, cycle])
 

@@ -11,7 +11,7 @@ thread it is: Python's own handler raises as soon as the solver's budget is used
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -77,13 +77,13 @@ def solver_of(name: str) -> Any:
     return _SOLVERS[name]()
 
 
-def adding(solver: Any) -> Callable[[list[int]], object]:
+def adding(solver: Any) -> Callable[[Sequence[int]], object]:
     """What hands clauses to a solver, without pysat's checks for each of them."""
     if isinstance(solver, _Cadical):
         return partial(pysolvers.cadical195_add_cl, solver.cadical)
     if isinstance(solver, _Glucose):
         return partial(pysolvers.glucose421_add_cl, solver.glucose)
-    added: Callable[[list[int]], object] = solver.add_clause
+    added: Callable[[Sequence[int]], object] = solver.add_clause
     return added
 
 

@@ -158,7 +158,8 @@ class Search(Tries):
             self.report(f"II {interval}: mapped by the solver")
 
     def _persevere(self) -> None:
-        """Place for long below what was reached, in ever shorter steps, where the solver is not asked."""
+        """Place for long below what was reached, in ever shorter steps, where the solver is not asked; or
+        settle, where that can be done: it takes a tenth of the time, and leaves fewer conflicts."""
         if not self.dense or self.overwritten or self.best is None or self.problem.nodes > HUGE:
             return
         least = self.options.interval or self.bounds.mii

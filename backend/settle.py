@@ -35,8 +35,9 @@ WORK, MOST = 8_500_000, 4
 OVERHEAD = 8
 
 BIG = 64
-"""Graphs of more operations take twice as many moves to settle, from better places, have to come closer by
-one, and are not mended: the solver takes long for them."""
+"""Graphs of more operations settle from better places, have to come closer by one, and are not mended: the
+solver takes long for them. On FEW tiles, where registers are scarce, too, they take twice as many moves;
+elsewhere attempts half as long find more mappings in the same time."""
 
 LARGE = 600_000
 """The most moves of an attempt."""
@@ -73,6 +74,9 @@ FOREVER = 1e9
 
 Kept = dict[tuple[int, int], frozenset[tuple[int, int]]]
 """The resources and cycles in which a node's outputs are, as in `exact_domain.Domain`."""
+
+Stays = Sequence[tuple[int, int, int, bool]]
+"""Where a value is, as `Settler.whereabouts` says."""
 
 
 @lru_cache(maxsize=8)
@@ -193,7 +197,7 @@ def _cooled(
     return count, placement, {} if count else _kept(problem.fabric, settler.whereabouts(), later)
 
 
-def _kept(fabric: Fabric, where: Sequence[Sequence[tuple[int, int, int, bool]]], later: Sequence[int]) -> Kept:
+def _kept(fabric: Fabric, where: Sequence[Stays], later: Sequence[int]) -> Kept:
     """The resources and cycles in which values are: any register of a tile, for those that wait there."""
     outputs = only_outputs(fabric)[0]
     out: dict[int, list[int]] = {}

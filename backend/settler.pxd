@@ -24,4 +24,3 @@ cdef class Settler:
     cdef bint accept(self, int change, double temperature)
     cdef bint move_node(self, int n, int reach, double temperature)
     cdef bint move_value(self, int p, double temperature)
-    cdef bint shares(self, int n)

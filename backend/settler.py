@@ -276,15 +276,6 @@ class Settler:
         return list(self.unit), list(self.start), list(self.home)
 
     def whereabouts(self) -> list[list[tuple[int, int, int, bool]]]:
-        """For each node where what it makes is: a tile, the first and the last cycle, and whether in registers
-        of its own."""
+        """For each node where what it makes is: a tile, the first and the last cycle, and whether in the
+        tile's own registers."""
         return [self.words.whereabouts(n) for n in range(self.nodes)]
-
-    def torn(self) -> list[int]:
-        """The nodes that conflicts are about: who shares a slot, or waits for what comes too late."""
-        found = {n for n in range(self.nodes) if self.order_cost(n, -1) > 0 or self.shares(n)}
-        return sorted(found | {n for p in range(self.nodes) for n in self.words.torn(p)})
-
-    def shares(self, n: cython.int) -> cython.bint:
-        """Whether a node has its slot of a unit with another."""
-        return self.count[self.unit[n] * self.interval + self.words.slot(self.start[n])] > 1

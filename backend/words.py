@@ -108,7 +108,7 @@ class Words:
         self.owner[k] = p
         return AGAIN + self.share(k, 1)
 
-    @cython.locals(t=cython.int, k=cython.int)
+    @cython.locals(_=cython.int, k=cython.int)
     def fill(self, q: cython.int, first: cython.int, last: cython.int, change: cython.int) -> cython.int:
         """Have a word more or less in a tile's own registers in some cycles; the price."""
         price: cython.int = 0
@@ -116,7 +116,7 @@ class Words:
             return price
         end: cython.int = (q + 1) * self.interval
         k = q * self.interval + self.slot(first)
-        for t in range(first, last + 1):
+        for _ in range(first, last + 1):
             self.full[k] += change
             if self.full[k] + (change < 0) > self.room:
                 price += DEAR
@@ -328,7 +328,7 @@ class Words:
 
     @cython.locals(i=cython.int)
     def whereabouts(self, p: cython.int) -> list[tuple[int, int, int, bool]]:
-        """Where a value is: a tile, the first and the last cycle, and whether in registers of its own."""
+        """Where a value is: a tile, the first and the last cycle, and whether in the tile's own registers."""
         found = []
         for i in range(3 * MOST * p, 3 * (MOST * p + self.stays[p]), 3):
             found.append((self.stay[i], self.stay[i + 1] + 1, self.stay[i + 2], True))
@@ -336,18 +336,6 @@ class Words:
             found.append((self.tile[self.unit[p]], self.done(p), self.done(p), False))
         for i in range(MOST * p, MOST * p + self.number[p]):
             found.append((self.finder.at[self.spot[i]], self.cycle[i], self.cycle[i], False))
-        return found
-
-    def torn(self, p: cython.int) -> list[int]:
-        """The node that makes a value if that shares a slot on its way, and its readers if it is late."""
-        found = []
-        if self.paid[p] >= DEAR:
-            found += [p, *(self.target[self.outs[i]] for i in range(self.out_at[p], self.out_at[p + 1]))]
-        for q, first, last, waits in self.whereabouts(p):
-            for t in range(first, last + 1):
-                k = q * self.interval + self.slot(t)
-                if (self.full[k] > self.room) if waits else self.held[k] > 1:
-                    found.append(p)
         return found
 
     def conflicts(self) -> int:

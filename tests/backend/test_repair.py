@@ -13,6 +13,9 @@ from arch.describe import load_fabric
 from backend.attempt import Attempts, Tried
 from backend.check import check_mapping
 from backend.core import Refutation
+from backend.exact import SOLVER
+from backend.exact_clauses import Clauses
+from backend.exact_encode import Encoding
 from backend.exact_model import ground
 from backend.flat import Problem
 from backend.mapper import map_kernel
@@ -20,6 +23,7 @@ from backend.mapping import MapOptions, Mapping
 from backend.nearly import Nearly
 from backend.recipe import FIRST_HASTY, Recipe, usual
 from backend.repair import RINGS, repaired
+from backend.sat import adding, answered, solver_of
 from backend.surroundings import Surroundings
 
 MESH = load_fabric("mesh:4x4")
@@ -176,3 +180,20 @@ def test_who_waits_is_told_and_may_end_it() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         repaired(problem, nearly, 1.0, enough)
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_values_that_are_not_to_move_are_where_they_were_on_either_ground(still: bool) -> None:
+    """One of them joins the registers in which words stay, the other does not."""
+    problem = Problem(layered(16, 1), load_fabric("adres:3x3"))
+    mapping = map_kernel(problem.dfg, problem.fabric, MapOptions())
+    unit, start = mapping.placement.unit, mapping.placement.schedule.start
+    route = {(r.consumer, r.position): r.steps for r in mapping.routes}
+    paths = tuple(route[problem.target[e], problem.position[e]] for e in range(len(problem.source)))
+    nearly = Nearly(mapping.interval, unit, start, (0,), (), paths)
+    domain = Surroundings(problem, nearly).domain((), 0, 0)
+    assert domain is not None
+    with solver_of(SOLVER) as solver:
+        where = ground(problem.fabric, still)
+        Encoding(problem, where, mapping.interval, domain, Clauses(adding(solver)))
+        assert answered(solver)

@@ -17,6 +17,7 @@ from backend.mapping import MapOptions, Mapping, Schedule
 from backend.recipe import FIRST_PATIENT, PATIENT, Recipe
 from backend.route import Left
 from backend.search import Search
+from backend.tries import Trials
 
 GRID = load_fabric("grid4x4")
 
@@ -85,7 +86,7 @@ def persevered(arch: str, nodes: int, lucky: int, left: int) -> tuple[int, list[
         Clock(0.0),
         lambda _: None,
     )
-    search.least, search.reachable = 12, frozenset((12,))
+    search.least, search.reachable, search.settles = 12, frozenset((12,)), False
     search.lucky, search.left, search.made = lucky, left, []
     mapping = search.smallest()
     return mapping.interval if mapping else 0, search.made
@@ -106,6 +107,33 @@ def test_placing_for_long_ends_where_it_leaves_many_conflicts_or_all_attempts_fa
 def test_only_arrays_whose_outputs_are_overwritten_are_placed_for_long() -> None:
     assert persevered("grid4x4", 60, 0, 10) == (12, [])
     assert persevered("satmapit:4x4", 40, 0, 10)[1] == []  # the solver's
+
+
+class Settling(Scripted):
+    """A search in which settling gives mappings at intervals of 9 and more."""
+
+    made: list[int]
+
+    def _settle(self, interval: int, trials: Trials, numbers: range, fewest: int) -> bool:
+        self.made.append(interval)
+        trials.settled = 0 if interval > 8 else 9
+        if interval > 8:
+            self.best = cast(Mapping, SimpleNamespace(interval=interval))
+        return interval > 8
+
+
+@pytest.mark.parametrize(("known", "found", "made"), [(7, 9, [11, 10, 9, 8]), (10, 11, [11])])
+def test_what_settles_does_so_below_what_was_reached_instead_of_placing_for_long(
+    known: int, found: int, made: list[int]
+) -> None:
+    """Down to an interval at which nothing settles, or at which that is known."""
+    dfg, fabric = layered(60, 1), load_fabric("satmapit:4x4")
+    bounds = minimum_interval(dfg, fabric)
+    search = Settling(Problem(dfg, fabric), bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
+    search.least, search.reachable, search.made = 12, frozenset((12,)), []
+    search._trials(known).settled = 9
+    mapping = search.smallest()
+    assert (mapping.interval if mapping else 0, search.made) == (found, made)
 
 
 @pytest.mark.parametrize(

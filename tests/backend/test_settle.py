@@ -15,13 +15,14 @@ from graphs import fir, layered
 
 import backend
 from arch.describe import load_fabric
-from backend import settle
+from backend import exact, settle
 from backend.attempt import Attempts
 from backend.check import check_mapping
 from backend.dfg import DFG
+from backend.exact_domain import Domain
 from backend.flat import Problem
 from backend.mapping import MapOptions, Mapping, Placement
-from backend.settle import CLOSE, CLOSER, MENDED, others, settled, settles, ways_of
+from backend.settle import CLOSE, CLOSER, MENDED, _moves, others, settled, settles, ways_of
 
 TORUS, ADRES = load_fabric("satmapit:3x3"), load_fabric("adres:3x3")
 
@@ -45,6 +46,28 @@ def test_what_settles_is_a_mapping(arch: str, seed: int) -> None:
     dfg = layered(16, seed)
     mapping = found(dfg, arch, 8)
     assert isinstance(mapping, Mapping) and mapping.interval == 8
+    check_mapping(mapping)
+
+
+def test_what_settles_keeps_its_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only registers are left to give, which takes the solver no conflicts."""
+    asked: list[exact.Proof] = []
+    ask = exact.solve
+
+    def solve(problem: Problem, interval: int, domain: Domain, conflicts: int, seconds: float) -> exact.Proof:
+        asked.append(ask(problem, interval, domain, conflicts, seconds))
+        return asked[-1]
+
+    monkeypatch.setattr(exact, "solve", solve)
+    assert isinstance(found(layered(40, 2), "adres:4x4", 8), Mapping)
+    assert [proof.conflicts for proof in asked] == [0]
+
+
+def test_where_registers_cannot_be_given_so_other_ways_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a word is nowhere on the way to its reader."""
+    monkeypatch.setattr(settle, "_kept", lambda *_: {(n, 0): frozenset() for n in range(16)})
+    mapping = found(layered(16, 1), "adres:3x3", 8)
+    assert isinstance(mapping, Mapping)
     check_mapping(mapping)
 
 
@@ -80,9 +103,9 @@ def left(
     """How many attempts are made if they leave so many conflicts."""
     made: list[int] = []
 
-    def cooled(*_: object) -> tuple[int, None]:
+    def cooled(*_: object) -> tuple[int, None, settle.Kept]:
         made.append(counts[len(made)])
-        return made[-1], None
+        return made[-1], None, {}
 
     monkeypatch.setattr(settle, "_cooled", cooled)
     monkeypatch.setattr(settle, "_mended", lambda *_: None)
@@ -113,7 +136,7 @@ def ended(
 ) -> Mapping | int:
     """What settling comes to if its attempt ends with so many conflicts, at some effort."""
     with patch.context() as here:
-        here.setattr(settle, "_cooled", lambda *_: (conflicts, placement))
+        here.setattr(settle, "_cooled", lambda *_: (conflicts, placement, {}))
         schedule = placement.schedule
         problem = Problem(schedule.dfg, placement.fabric)
         return settled(problem, schedule, 1, effort, lambda: False, nothing, range(1))
@@ -149,12 +172,18 @@ def test_what_is_not_mended(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended(monkeypatch, placement, MENDED) == MENDED
 
 
+def test_large_graphs_make_more_moves_on_few_tiles_alone() -> None:
+    sizes = (60, "satmapit:2x2"), (70, "satmapit:2x2"), (70, "satmapit:3x3")
+    moves = [_moves(Problem(layered(n, 1), load_fabric(arch))) for n, arch in sizes]
+    assert moves == [4000, 8000, 4000]
+
+
 def test_small_graphs_on_few_tiles_get_more_attempts() -> None:
     numbers = [others(Problem(layered(n, 1), load_fabric(arch))) for n, arch in SIZES]
-    assert [(one.start, len(one)) for one in numbers] == [(2, 4), (2, 2), (2, 1)]
+    assert [(one.start, len(one)) for one in numbers] == [(2, 4), (2, 2), (2, 1), (2, 1)]
 
 
-SIZES = (16, "satmapit:2x2"), (30, "satmapit:4x4"), (90, "satmapit:4x4")
+SIZES = (16, "satmapit:2x2"), (30, "satmapit:4x4"), (90, "satmapit:4x4"), (90, "satmapit:2x2")
 
 
 @pytest.fixture
@@ -211,7 +240,7 @@ def test_ways_are_the_cheapest(uncompiled: ModuleType) -> None:
         finder = finder_of(9, interval, ways)
         for tile in range(9):
             for slot in range(interval):
-                finder.mark(tile, slot, held[tile][slot])
+                finder.mark(tile * interval + slot, held[tile][slot])
         begin, reader, when = random.randrange(9), random.randrange(9), random.randrange(1, 9)
         finder.begin()
         finder.add(begin, 0)
