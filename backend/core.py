@@ -19,6 +19,7 @@ from .bound import Bounds, delays
 from .cycles import Delay, components, longest_paths
 from .exact_clauses import Clauses
 from .flat import Problem
+from .packing import unpackable
 from .steps import strangers
 
 SLACK = 1
@@ -56,10 +57,12 @@ class Refutation:
 
 
 def refutation(problem: Problem, interval: int) -> Refutation | None:
-    """Of a core without places at an interval, or of values that have too few ways."""
+    """Of a core without places at an interval, of values that have too few ways, or of words without room."""
     if nodes := refuted(problem, interval):
         return Refutation(f"a recurrence of {len(nodes)} operations", nodes)
     if why := indivisible(problem, interval) or (strangers(problem) if interval == 1 else ""):
+        return Refutation(why)
+    if why := unpackable(problem, interval):
         return Refutation(why)
     return None
 

@@ -34,7 +34,7 @@ def refuted_at_one(problem: Problem, arcs: list[Delay]) -> str | None:
     `arcs` are what times have to keep.
     """
     outputs, even = only_outputs(problem.fabric)
-    if not outputs or (latency := _latencies(problem, outputs)) is None:
+    if not outputs or (latency := latencies(problem, outputs)) is None:
         return None
     moving = _on_their_way(problem, arcs, latency)
     if len(latency) + moving > len(outputs):
@@ -72,7 +72,7 @@ def _private(fabric: Fabric, resource: int, out: int) -> bool:
     return one.kind is Kind.REGISTER and all(s.tile == one.tile and s.kind is Kind.REGISTER for s in sources)
 
 
-def _latencies(problem: Problem, outputs: frozenset[int]) -> dict[int, int] | None:
+def latencies(problem: Problem, outputs: frozenset[int]) -> dict[int, int] | None:
     """The latency of each operation that writes its tile's register wherever it is; None if it varies."""
     found = {}
     for node in problem.dfg.nodes:
