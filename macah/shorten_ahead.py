@@ -143,6 +143,8 @@ class _Ahead:
     def of_draft(self, number: int, state: Pieces) -> Value | Pieces:
         if number not in self.known:
             draft = self.choices.graph.drafts[number]
+            if not OPS[draft.op].pure:  # a choice of the recurrence that was folded to what is loaded
+                return Use(number)
             args = [self.of(value, state) for value in draft.operands]
             self.known[number] = args[0] if draft.op == "mov" else self.applied(draft, args)
         return self.known[number]

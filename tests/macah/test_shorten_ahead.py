@@ -14,6 +14,7 @@ from backend.run_dfg import run_dfg
 from macah.ir import Kernel
 from macah.passes.pipeline import optimize
 from macah.source_bound import source_bound
+from macah.spread import spread
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
@@ -55,6 +56,17 @@ def test_an_iteration_begins_in_every_cycle(body: str) -> None:
 def test_branches_that_saturate_or_start_anew() -> None:
     source = kernel("if (x & 2) m = min(m + x, y); else if (x & 4) m = 3;")
     assert minimum_interval(build_dfg(optimize(source), FABRIC), FABRIC).mii <= 2  # it was 3
+
+
+def test_a_choice_of_the_recurrence_may_turn_out_to_be_a_load() -> None:
+    """As both of its arms are the same element: that ended in an internal error."""
+    halve = "x = x & 1 ? 3 * x + 1 : x / 2; steps++;"
+    row = f"unsigned x = i, top = i; int steps = 0; while (x >= (unsigned)i) {{ {halve} }}"
+    results = "len[i] = steps + len[x]; peak[i] = top > peak[x] ? top : peak[x];"
+    loop = f"for (int i = 2; i < 64; i++) {{ {row} {results} }}"
+    arrays = "unsigned char len[64]; unsigned peak[64];"
+    source = lowered(f"{arrays} void f(void) {{ kernel {{ {loop} }} }}")
+    assert spread(source, FABRIC) is not None
 
 
 def test_what_goes_on_in_two_ways_takes_longer() -> None:
