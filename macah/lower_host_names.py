@@ -5,6 +5,8 @@ Where an index belongs there is `{0}`, `{1}` and so on, one for each dimension.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from macah import ir
 from macah.ctypes import ArrayType, CType, Integer, StructType
 from macah.diagnostic import MacahError, Place
@@ -61,21 +63,25 @@ def named_beginning(ctype: CType) -> tuple[str, ...]:
 def written_as(lvalue: Lvalue) -> str:
     """The C lvalue of a part of a variable of the host at constant indices."""
     text = lvalue.object.source or ""
-    for step in lvalue.steps:
+    for number, step in enumerate(lvalue.steps):
         match step:
             case ir.Const(value):
                 text += f"[{value}]"
             case str() if not step.startswith("@"):
                 text += f".{step}"
             case As():
-                # The beginning is the same.
-                break
+                return beginning(text, replace(lvalue, steps=lvalue.steps[:number]).whole)
             case _:
                 pass
     return text
 
 
+def beginning(source: str, ctype: CType) -> str:
+    """The C lvalue of what a variable begins with: that of an array that is a parameter is not `&source`."""
+    return f"{source}[0]" if isinstance(ctype, ArrayType) else source
+
+
 def unit_source(source: str, unit: Integer, index: str) -> str:
-    """The C lvalue of one unit of what `source` is; its struct may alias anything."""
+    """The C lvalue of one unit of what begins as `source` does; its struct may alias anything."""
     word = f"__UINT{8 * unit.size}_TYPE__"
     return f"((struct __attribute__((__packed__, __may_alias__)) {{ {word} word; }} *)&{source}){index}.word"

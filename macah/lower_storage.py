@@ -14,7 +14,7 @@ from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructT
 from macah.diagnostic import MacahError, Place
 from macah.lower_entry import Entry
 from macah.lower_facts import Facts, Reconsider, key_of
-from macah.lower_host_names import flattened, named_beginning, source_of, unit_source, written_as
+from macah.lower_host_names import beginning, flattened, named_beginning, source_of, unit_source, written_as
 from macah.lower_image import table_units, table_values
 from macah.lower_scope import FileScope, Object, Scope
 from macah.lower_units import Step, Window, after, position, unit_of
@@ -143,6 +143,7 @@ class Storage:
             raise MacahError(f"the size of '{owner.name}' is not known", where, code="incomplete-type")
         unit = unit_of(whole.type)
         count = size // unit.size
+        source = beginning(source, whole.type)
         name = ".".join((owner.name, *(step for step in whole.path if not step.startswith("@"))))
         if count > 1:
             source = unit_source(source, unit, f"[{{{len(shape)}}}]")
