@@ -13,7 +13,7 @@ from macah.lower_base import Base
 from macah.lower_facts import Reconsider, key_of
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Object
-from macah.lower_units import As, Position, number, position, times, total
+from macah.lower_units import As, Position, Step, number, position, times, total
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.lower_words import unresolved
 from macah.walk import loads_in, variables_in
@@ -127,6 +127,8 @@ class Addresses(Base):
             x, y = first.steps[-1], second.steps[-1]
             if not isinstance(x, str | As) and not isinstance(y, str | As):
                 return x, y
+        if self._from_row_to_row(first, second) and can_be_raw(first.object.type):
+            self.need_bytes(first, where)
         p, q = (position(v.object.type, v.steps) for v in (first, second))
         terms = (*p.terms, *((expr, -factor) for expr, factor in q.terms if (expr, factor) not in p.terms))
         terms = tuple(t for t in terms if t not in q.terms or t not in p.terms)
@@ -137,6 +139,24 @@ class Addresses(Base):
             in_bytes = total([*(times(e, f) for e, f in distance.terms), number(distance.start)])
             elements = apply("sdiv", in_bytes, number(size))
         return elements, ir.Const(0)
+
+    def _from_row_to_row(self, a: Lvalue, b: Lvalue) -> bool:
+        """Whether who compares two elements of an array of arrays walks through several rows.
+
+        As in `for (p = m[0]; p < m[4]; p++)`, but not in `for (p = m[i]; p < m[i] + 6; p++)`.
+        """
+        if not (_in_rows(a) and _in_rows(b)):
+            return False
+        first, second = ([self._begin(step) for step in v.steps[:-1]] for v in (a, b))
+        return first != second or _is_beyond(a) or _is_beyond(b)
+
+    def _begin(self, step: Step) -> Step:
+        """What the index of a pointer was when it was bound, if it is never bound again."""
+        while isinstance(step, ir.Read) and step.variable not in self.storage.written:
+            if (bound := self.begins.get(step.variable)) is None:
+                break
+            step = bound
+        return step
 
     # --- Conversions
 
@@ -224,6 +244,21 @@ def can_be_raw(ctype: CType) -> bool:
         inner = inner.element
     leaves = (leaf for _, leaf, _ in scalar_leaves(inner))
     return size_of(ctype) is not None and not any(isinstance(t, Pointer | StreamType) for t in leaves)
+
+
+def _in_rows(target: Lvalue) -> bool:
+    """Whether this is an element of an array of arrays."""
+    last = target.steps[-2:]
+    return (
+        len(last) == 2 and isinstance(target.type, Integer) and not any(isinstance(s, str | As) for s in last)
+    )
+
+
+def _is_beyond(target: Lvalue) -> bool:
+    """Whether this is certainly an element of another row than its index tells."""
+    row, last = replace(target, steps=target.steps[:-1]).whole, target.steps[-1]
+    assert isinstance(row, ArrayType)
+    return isinstance(last, ir.Const) and row.length is not None and last.value > row.length
 
 
 def _indices(value: Lvalue) -> Iterator[ir.Expr]:

@@ -79,6 +79,8 @@ class Base(ABC):
         self.errors: list[Diagnostic] = []
         # What local pointers point into; parameters that stand for a variable of the caller.
         self.pointers: dict[tuple[Object, tuple[Step, ...]], Pointee] = {}
+        # What indices of pointers were when these were bound.
+        self.begins: dict[ir.Variable, ir.Expr] = {}
         # Pointers that were null, or used, before anything else was assigned; flags of what may be null.
         self.only_null: set[tuple[Object, tuple[Step, ...]]] = set()
         # Pointers of the host that point to something since the kernel assigned them.

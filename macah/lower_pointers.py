@@ -139,6 +139,7 @@ class Pointers(Addresses):
             return index
         variable = self.variable(pointer.name, 32, where)
         self.emit(ir.Assign(variable, index, where))
+        self.begins[variable] = index
         return ir.Read(variable)
 
     def _bind_again(self, target: Lvalue, bound: Pointee, value: Reference, where: Place) -> None:
