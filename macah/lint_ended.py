@@ -9,6 +9,7 @@ from typing import Any
 from pycparser import c_ast
 
 from macah.diagnostic import Diagnostic, Note
+from macah.lint_close import behind_closes
 from macah.lint_names import Names, arguments, callee, spelled
 from macah.program import Program, place_of, walk
 from macah.syntax import Receive
@@ -20,6 +21,7 @@ def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
     """`for (x <? s; !pstream_ended(s); x <? s)`, `x <? s; if (pstream_ended(s)) break;` in a loop,
     `while (!pstream_ended(s)) { x <? s; … }`, and `while (!done) { x <? s; done = pstream_ended(s); … }`.
     """
+    closed = _loops_over_closed(program, names)
     for node in walk(program.unit):
         if isinstance(node, c_ast.For | c_ast.While | c_ast.DoWhile):
             yield from _kept(node, names)
@@ -27,7 +29,7 @@ def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
             case c_ast.For(init=Receive(worked=None) as first, next=Receive(worked=None)):
                 if (asked := _asked(node.cond, first.stream, names)) is not None:
                     yield _lost(asked, first)
-            case c_ast.While(stmt=body):
+            case c_ast.While(stmt=body) if id(node) not in closed:
                 first = _first(body)
                 if isinstance(first, Receive) and first.worked is None:
                     asked = _asked(node.cond, first.stream, names)
@@ -37,6 +39,17 @@ def ended_loops(program: Program, names: Names) -> Iterator[Diagnostic]:
                 for before, behind in pairwise(items):
                     if (asked := _left(before, behind, names)) is not None:
                         yield _lost(asked, before)
+
+
+def _loops_over_closed(program: Program, names: Names) -> set[int]:
+    """The `id`s of the `while` loops whose stream is closed before they begin, so that asking is in time."""
+    return {
+        id(node)
+        for item, closed in behind_closes(program, names)
+        for node in walk(item)
+        if isinstance(node, c_ast.While) and isinstance(first := _first(node.stmt), Receive)
+        if names.key(first.stream) in closed
+    }
 
 
 def _kept(loop: Any, names: Names) -> Iterator[Diagnostic]:
