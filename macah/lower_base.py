@@ -232,7 +232,10 @@ class Base(ABC):
 
     def number(self, node: Any) -> tuple[ir.Expr, Integer]:
         """Lower an expression that must be an integer."""
-        value = self.rvalue(node)
+        return self.as_number(self.rvalue(node), node)
+
+    def as_number(self, value: Value, node: Any) -> tuple[ir.Expr, Integer]:
+        """The value of an expression that must be an integer."""
         if isinstance(value, Rvalue) and isinstance(value.type, Integer):
             return value.expr, value.type
         raise MacahError(

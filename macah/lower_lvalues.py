@@ -255,10 +255,11 @@ class Lvalues(Pointers):
     def element(self, node: Any) -> Lvalue:
         """`a[i]`."""
         base = self.value(node.name)
-        subscript = node.subscript
-        if isinstance(base, Rvalue):
-            base, subscript = self.value(subscript), node.name
-        expr, _ = self.number(subscript)
+        if isinstance(base.type, Integer):  # i[a], which is a[i]
+            expr, _ = self.as_number(self.load(base, place_of(node)), node.name)
+            base = self.value(node.subscript)
+        else:
+            expr, _ = self.number(node.subscript)
         index = index_word(expr)
         if isinstance(base, Lvalue) and isinstance(base.type, ArrayType):
             return base.element(index)

@@ -51,8 +51,11 @@ class Analyzer(Constants):
                 return self.read_type(to_type, scope)[0]
             case c_ast.CompoundLiteral():
                 return self.literal_type(node, scope)
-            case c_ast.ArrayRef(name=base):
-                return self._target(self.type_of(base, scope), node)
+            case c_ast.ArrayRef(name=base, subscript=subscript):
+                ctype = self.type_of(base, scope)
+                if isinstance(ctype, Integer):  # i[a], which is a[i]
+                    ctype = self.type_of(subscript, scope)
+                return self._target(ctype, node)
             case c_ast.StructRef(name=base, type=kind, field=field):
                 inner = self.type_of(base, scope)
                 struct = self._target(inner, node) if kind == "->" else inner
