@@ -231,12 +231,15 @@ class Statements(Locals):
         promoted = ctypes.promote(ctype)
         value = self.keep(convert(expr, ctype, promoted), "switch", where)
         jump = self._enter("switch")
-        with self.inner_scope(), self.collected() as body:
-            if has_nested_labels(node):
-                self._jump_into(node, value, promoted, where)
-            else:
-                self._sections(node, value, promoted, where)
-        self._exit(jump, body, where)
+        try:
+            with self.inner_scope(), self.collected() as body:
+                if has_nested_labels(node):
+                    self._jump_into(node, value, promoted, where)
+                else:
+                    self._sections(node, value, promoted, where)
+        finally:  # a mistake in a label leaves the switch too: a 'break' that follows is not in it
+            self.frame.breaks.pop()
+        self.body += jump.around(body, where)
 
     def _sections(self, node: Any, value: ir.Expr, ctype: Integer, where: Place) -> None:
         runs = runs_of(node, ctype, lambda n: self.types.constant(n, self.scope))
