@@ -150,7 +150,7 @@ def test_high_effort_begins_with_less_and_then_searches_only_for_what_is_better(
         return found
 
     monkeypatch.setattr(Search, "smallest", noted)
-    dfg, fabric = random_graph(1, 12), load_fabric("satmapit:2x2")
+    dfg, fabric = random_graph(3, 14), load_fabric("satmapit:2x2")
     mapping = map_kernel(dfg, fabric, MapOptions(effort=EFFORTS["high"]))
     efforts, limits, found = zip(*searched, strict=True)
     assert mapping.interval > minimum_interval(dfg, fabric).mii

@@ -56,7 +56,7 @@ def test_loops_in_one_that_has_nothing_to_do_end_at_once(tmp_path: Path) -> None
 
 
 def test_they_are_chosen_where_that_saves_cycles(tmp_path: Path) -> None:
-    choice = spread(lowered(NEST, tmp_path), FABRIC)
+    choice = spread(lowered(NEST, tmp_path), FABRIC, automatic=False)
     assert choice is not None
     assert choice.kernel.entered
     assert choice.bounds.mii == 1

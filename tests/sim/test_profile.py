@@ -95,7 +95,7 @@ class Run:
         self.source = directory / 'a <b> & "c";d.macah'
         self.source.write_text(PROGRAM)
         self.directory = directory / "made"
-        how = ("--mode", mode, "--simulator", simulator, "--no-bubbles")
+        how = ("--mode", mode, "--simulator", simulator, "--no-bubbles", "--unroll=none")
         words = (*how, "--profile", f"--profile={self.directory}", self.source)
         self.done = run(*words, MACAH_STATS="1", MACAH_TIME="lockstep")
         assert self.done.returncode == 3, self.done.stderr
