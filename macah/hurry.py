@@ -17,9 +17,9 @@ from functools import partial
 
 from macah import ir
 from macah.diagnostic import Place
+from macah.loop_trips import LoopTrips
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
-from macah.passes.unroll_loops import LoopTrips
 from macah.tests_first import pays
 from macah.trials import Choice, Trials
 

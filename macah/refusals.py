@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 
 from macah import ir
+from macah.loop_trips import LoopTrips, Streams, loop_trips
 from macah.optional import enabled
 from macah.passes.bank_plan import not_banked
 from macah.passes.join_loops import not_joined
 from macah.passes.pipeline import opened, optimize
 from macah.passes.scalarize_arrays import kept_arrays
-from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 from macah.refusal import Refusal, Touch
 from macah.spread import GAIN, MOST_STATEMENTS, copyable
 from macah.walk import statements

@@ -25,10 +25,10 @@ from backend.mapping import DoesNotFit
 from macah import ir
 from macah.diagnostic import MacahError, Place
 from macah.hurry import hurried
+from macah.loop_trips import LoopTrips, Streams, loop_trips
 from macah.optional import enabled
 from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
-from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 from macah.roll import rollings
 from macah.tests_first import candidates
 from macah.trials import Choice, Trials

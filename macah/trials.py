@@ -15,10 +15,10 @@ from backend.core import tightened
 from backend.dfg import DFG, Place
 from backend.flat import Problem
 from macah import ir
+from macah.loop_trips import LoopTrips
 from macah.meanwhile import Meanwhile
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
-from macah.passes.unroll_loops import LoopTrips
 from macah.show import show_with_sizes
 from macah.tests_first import FEW_TRIPS
 from macah.todfg import build_dfg

@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from backend.dfg import Place
 from macah import ir
+from macah.loop_trips import LoopTrips, Streams, loop_trips
 from macah.passes.pipeline import opened
-from macah.passes.unroll_loops import LoopTrips, Streams, loop_trips
 
 SIZES = (512, 256, 64, 16)
 """So many operations a loop may become, at most; in the order to try."""

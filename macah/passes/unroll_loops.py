@@ -18,12 +18,9 @@ iteration runs, and none if all iterations run all copies. Factor 0 unrolls comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from itertools import pairwise
 
-from arch.ops import COMPARISONS, word
+from arch.ops import word
 from backend.dfg import Place
 from macah import ir
 from macah.affine import small
@@ -34,7 +31,6 @@ from macah.passes.unroll_for import LIMIT, Unroller
 from macah.walk import (
     Renaming,
     is_constant,
-    loads_in,
     map_expr,
     replace_reads,
     statements,
@@ -50,36 +46,7 @@ def unroll_loops(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with the loops of `Kernel.unroll` unrolled."""
     if not kernel.unroll:
         return kernel
-    return replace(kernel, body=_LoopUnroller(dict(kernel.unroll)).body(kernel.body), unroll=())
-
-
-class Streams(Enum):
-    """What a loop does with streams."""
-
-    NONE = "nothing"
-    LAST = "sends once, at most, and is over then"
-    ALIKE = "only receives from one, or only sends to one, and waits for nothing else"
-    MIXED = "anything else"
-
-
-@dataclass(frozen=True, slots=True)
-class LoopTrips:
-    """A plain loop, how often it runs if that is known, and the loops in it."""
-
-    where: Place | None
-    trips: int | None
-    counted: bool  # how often it runs, unless it is left, is known when it begins
-    triangular: bool  # how often it runs is unknown, and follows from the counters of the loops around it
-    streams: Streams
-    size: int  # operations, without those of addresses
-    loops: tuple[LoopTrips, ...]
-
-
-def loop_trips(kernel: ir.Kernel) -> tuple[LoopTrips, ...]:
-    """The loops of a kernel without calls and FOR loops."""
-    survey = _Survey({})
-    survey.body(kernel.body)
-    return tuple(survey.loops)
+    return replace(kernel, body=LoopUnroller(dict(kernel.unroll)).body(kernel.body), unroll=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +66,7 @@ class _Counter:
     now: Variable
 
 
-class _LoopUnroller(Unroller):
+class LoopUnroller(Unroller):
     """Puts copies into loops, with what is known to be constant before them."""
 
     what = "loop"
@@ -173,118 +140,6 @@ class _LoopUnroller(Unroller):
             )
             return _Counter(variable, step, writes[0], trips, most, first, now)
         return None
-
-
-class _Survey(_LoopUnroller):
-    """Copies nothing, and notes the trips of all loops."""
-
-    def __init__(self, factors: dict[Place, int]) -> None:
-        super().__init__(factors)
-        self.loops: list[LoopTrips] = []
-        self.counters: list[Variable | None] = []  # of the loops around
-
-    def loop(self, stmt: ir.While, out: list[Stmt]) -> None:
-        self.visit(stmt, out, lambda: super(_Survey, self).loop(stmt, out))
-
-    def do_loop(self, stmt: ir.DoWhile, out: list[Stmt]) -> None:
-        self.visit(stmt, out, lambda: super(_Survey, self).do_loop(stmt, out))
-
-    def visit(self, stmt: Loop, out: list[Stmt], inside: Callable[[], None]) -> None:
-        counter, around = self.counter(stmt, 1), self.loops
-        trips = None if counter is None else counter.trips
-        triangular = counter is not None and trips is None and self.follows(stmt, counter.variable, out)
-        self.loops = []
-        self.counters.append(None if counter is None else counter.variable)
-        inside()
-        self.counters.pop()
-        within = tuple(statements((stmt,)))
-        size, streams = sum(map(_operations, within)), _streams(stmt, within)
-        counted = counter is not None and _is_steady(stmt, counter.variable, within)
-        around.append(LoopTrips(stmt.where, trips, counted, triangular, streams, size, tuple(self.loops)))
-        self.loops = around
-
-    def follows(self, stmt: Loop, counter: Variable, out: Sequence[Stmt]) -> bool:
-        """Whether the counters of loops around this one are all that its own one begins and ends with."""
-        starts = [s.value for s in out if isinstance(s, Assign) and s.variable is counter]
-        used = {*variables_in(stmt.condition), *(variables_in(starts[-1]) if starts else [])} - {counter}
-        return bool(starts and used) and used <= {*self.counters, *(self.known or {})}
-
-
-def _is_steady(loop: Loop, counter: Variable, within: Body) -> bool:
-    """Whether a loop's condition compares its counter with what does not change in it."""
-    before = loop.before if isinstance(loop, ir.While) else ()
-    changing = written(within) - {counter}
-    match loop.condition:
-        case Apply(op, args) if op in COMPARISONS and not before and not loads_in(loop.condition):
-            # `while (s & 7) s++` may take any bits of its counter
-            plain = op not in {"eq", "ne"} or Read(counter) in args
-            return plain and changing.isdisjoint(variables_in(loop.condition))
-        case _:
-            return False
-
-
-def _operations(stmt: Stmt) -> int:
-    """How many operations a statement takes, without those in it, and of addresses."""
-
-    def count(expr: Expr) -> int:
-        match expr:
-            case Apply(_, arguments):
-                return 1 + sum(map(count, arguments))
-            case ir.Load():
-                return 1
-            case _:
-                return 0
-
-    match stmt:
-        case Assign(_, value):
-            return count(value)
-        case ir.Store():
-            return 1 + count(stmt.value)
-        case ir.Send():
-            return 1 + sum(map(count, stmt.values))
-        case ir.If():
-            return count(stmt.condition)
-        case _:
-            return 1
-
-
-def _streams(loop: Loop, within: Sequence[Stmt]) -> Streams:
-    """What a loop that consists of these statements does with streams."""
-    uses = [stmt for stmt in within if isinstance(stmt, ir.Receive | ir.Send | ir.Close | ir.Ended)]
-    if not uses:
-        return Streams.NONE
-    if len(uses) == _last_sends(loop):
-        return Streams.LAST
-    ports = {_port(use) for use in uses}
-    return Streams.ALIKE if len(ports) == 1 and None not in ports else Streams.MIXED
-
-
-def _port(use: Stmt) -> object | None:
-    """What a blocking receive or send of a certain stream uses; None for anything else."""
-    match use:
-        case ir.Receive() | ir.Send() if use.worked is None and all(isinstance(k, Const) for k in use.index):
-            return type(use), use.stream, use.index
-        case _:
-            return None
-
-
-def _last_sends(stmt: Loop) -> int:
-    """How many sends there are in a loop, but in none that is in it, that leave it at once."""
-    inside = {block.label for block in statements((stmt,)) if isinstance(block, ir.Block)}
-
-    def count(body: Body) -> int:
-        found = 0
-        for now, after in pairwise((*body, None)):
-            match now, after:
-                case ir.Send(), ir.Leave(label) if label not in inside:
-                    found += 1
-                case ir.Block(_, within), _:
-                    found += count(within)
-                case ir.If(_, then, otherwise), _:
-                    found += count(then) + count(otherwise)
-        return found
-
-    return count(stmt.body)
 
 
 def _trips(loop: Loop, condition: Expr, variable: Variable, start: int, step: int, factor: int) -> int | None:

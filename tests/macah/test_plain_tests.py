@@ -9,11 +9,11 @@ from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from macah import ir
 from macah.iterations import count_iterations
+from macah.loop_trips import loop_trips
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import opened, optimize
 from macah.passes.plain_tests import plain_tests
-from macah.passes.unroll_loops import loop_trips
 from macah.program import read_program
 from macah.run import run_kernel
 from macah.show import show_kernel

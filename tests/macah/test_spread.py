@@ -12,10 +12,10 @@ from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.dfg import DFG
 from macah import ir
+from macah.loop_trips import Streams, loop_trips
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
 from macah.passes.unroll_for import unroll_for
-from macah.passes.unroll_loops import Streams, loop_trips
 from macah.program import parse_program
 from macah.show import show_with_sizes
 from macah.spread import MOST_NODES, spread
