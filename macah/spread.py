@@ -258,7 +258,6 @@ def _depths(loops: tuple[LoopTrips, ...], around: int = 0) -> Iterator[tuple[Loo
 
 def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
     found: dict[Place | None, LoopTrips] = {}
-    for loop in loops:
-        for inner in _innermost(loop.loops) if loop.loops else [loop]:
-            found.setdefault(inner.where, inner)
+    for loop, _ in _depths(loops):
+        found.setdefault(loop.where, loop)
     return list(found.values())
