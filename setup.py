@@ -20,6 +20,7 @@ MODULES = (
     "backend.relocate",
     "backend.settler",
     "backend.words",
+    "macah.course_rows",
     "macah.shorten_plan",
     "macah.shorten_sweep",
 )

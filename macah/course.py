@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from arch.ops import OPS
 from backend.dfg import DFG, Const, Operand, Use, evaluation_order
-from macah.graph import WIDTH
+from macah.course_rows import CODES, NEVER, OPERANDS, Program, compute
 
 REST = 8
 """So many iterations behind the last one are what all later ones do."""
 
-NEVER = 1 << 60
-"""So many rows there never are: in place of a constant's."""
+AT_ONCE = 64
+"""So many rows are computed before it is looked whether they end or repeat."""
 
 
 @dataclass(frozen=True)
@@ -130,51 +131,53 @@ def _renumbered(operand: Operand, new: Mapping[int, int]) -> Operand:
 
 
 @lru_cache(maxsize=8)
-def _rows(steps: Sequence[_Step], most: int, last: int | None) -> tuple[list[list[int]], int] | None:
+def _rows(steps: Sequence[_Step], most: int, last: int | None) -> tuple[list[array[int]], int] | None:
     """The rows, and the one after the last; graphs that are made on trial have the same control."""
-    reach = [0] * len(steps)
-    for step in steps:
-        for operand in step.operands:
-            if isinstance(operand, Use):
-                reach[operand.node] = max(reach[operand.node], operand.distance)
-    program = _program(steps)
+    width = len(steps)
+    reach = [operand.distance for step in steps for operand in step.operands if isinstance(operand, Use)]
     settled = max(1, *reach) if reach else 1  # no first values are used from there on
-    rows, marks, known = list[list[int]](), list[int](), dict[tuple[int, ...], int]()
-    while len(rows) <= most + settled:
-        if len(rows) >= settled:
-            state = tuple(marks[-settled:])
-            before = known.setdefault(state, len(rows))
-            if before < len(rows) and rows[before - settled : before] == rows[-settled:]:
-                return rows, before
-        row = [0] * len(steps)
-        count = len(rows)
-        for place, evaluate, operands in program:
-            row[place] = evaluate(
-                WIDTH,
-                *[
-                    first if back > count else rows[-back][at] if back else row[at]
-                    for at, back, first in operands
-                ],
-            )
-        rows.append(row)
-        marks.append(hash(tuple(row)))
-        if last is not None and any(row[last] for row in rows[-1 - REST - settled : -REST - settled]):
-            # nothing has effects any more, so that any of these may be repeated
-            return rows, len(rows) - REST
-    return None
+    program, words = _program(steps), array("Q")
+    rows: list[array[int]] = []
+    marks, alike, known = list[int](), dict[bytes, int](), dict[tuple[int, ...], int]()
+    while True:
+        words.extend([0] * (width * AT_ONCE))
+        compute(program, words, len(rows), len(rows) + AT_ONCE)
+        for count in range(len(rows), len(rows) + AT_ONCE):
+            if count > most + settled:
+                return None
+            if count >= settled:
+                before = known.setdefault(tuple(marks[-settled:]), count)
+                if before < count:
+                    return rows, before
+            rows.append(words[count * width : (count + 1) * width])
+            marks.append(alike.setdefault(rows[-1].tobytes(), count))
+            if last is not None and any(row[last] for row in rows[-1 - REST - settled : -REST - settled]):
+                # nothing has effects any more, so that any of these may be repeated
+                return rows, len(rows) - REST
 
 
-def _program(steps: Sequence[_Step]) -> list[tuple[int, Callable[..., int], list[tuple[int, int, int]]]]:
-    """Of each step its place and function, and its operands: a place, how many rows back, a first value."""
-    found = []
+def _program(steps: Sequence[_Step]) -> Program:
+    """The steps as `compute` wants them."""
+    codes, others = array("i"), list[Callable[..., int]]()
+    at, back, first = array("i"), array("q"), array("Q")
     for step in steps:
-        evaluate = OPS[step.op].evaluate
-        assert evaluate is not None
-        found.append((step.place, evaluate, [_operand(operand) for operand in step.operands]))
-    return found
+        if step.op not in CODES:
+            evaluate = OPS[step.op].evaluate
+            assert evaluate is not None
+            others.append(evaluate)
+        codes.append(CODES.get(step.op, len(CODES) + len(others) - 1))
+        for operand in (*step.operands, *[Const(0)] * (OPERANDS - len(step.operands))):
+            place, distance, initial = _operand(operand)
+            at.append(place)
+            back.append(distance)
+            first.append(initial)
+    places = array("i", [step.place for step in steps])
+    arity = array("i", [len(step.operands) for step in steps])
+    return Program(codes, places, arity, at, back, first, tuple(others))
 
 
 def _operand(operand: Operand) -> tuple[int, int, int]:
+    """A place in a row, how many rows back, and a first value."""
     match operand:
         case Const(value):
             return 0, NEVER, value

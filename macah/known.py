@@ -25,6 +25,7 @@ class Known:
     def __init__(self, dfg: DFG) -> None:
         self.dfg, self.own = dfg, independent(dfg)
         self.columns: dict[Operand, list[int]] = {}
+        self.bits: dict[Operand, int] = {}  # what `may` says of these
         self.places: list[int] = []
 
     def all(self) -> list[int]:
@@ -39,7 +40,7 @@ class Known:
         """
         course = course_of(self.dfg, self.own, nodes, most, ends)
         if course is not None:
-            self.course, self.columns = course, {}
+            self.course, self.columns, self.bits = course, {}, {}
             self.places = course.numbers(1 + -(-window // (len(course.rows) - course.again)))
         return course is not None
 
@@ -70,7 +71,10 @@ class Known:
 
     def may(self, operand: Operand) -> int:
         """A bit for each iteration in which an operand may be another word than 0."""
-        return sum([1 << n for n, word in enumerate(self.values(operand)) if word])
+        if operand not in self.bits:
+            digits = "".join(["1" if word else "0" for word in reversed(self.values(operand))])
+            self.bits[operand] = int(digits, 2)
+        return self.bits[operand]
 
     def surely(self, operand: Operand) -> int:
         """A bit for each iteration in which it certainly is."""
