@@ -18,9 +18,9 @@ class Capacity:
 
     `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
     many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `wanted`: the
-    graph is of use only with an interval below, if anything is known of that. `least`: intervals below are of
-    no use. `sends_and_closes`: ports can do both at once. `patient`: shorter recurrences are looked for
-    longer. `fabric`: whose latencies are known.
+    graph is of use only with an interval below, if anything is known of that, and `most`: with so many
+    operations at most. `least`: intervals below are of no use. `sends_and_closes`: ports can do both at once.
+    `patient`: shorter recurrences are looked for longer. `fabric`: whose latencies are known.
     """
 
     units: int = 64
@@ -28,6 +28,7 @@ class Capacity:
     multiplies: bool = True
     memories: int = 0
     wanted: int | None = None
+    most: int | None = None
     least: int = 1
     sends_and_closes: bool = True
     patient: bool = False

@@ -88,11 +88,11 @@ def shorten(dfg: DFG, capacity: Capacity) -> DFG:
 
     Several iterations are looked ahead only where nothing else helps as much: that takes more operations.
     """
-    if len(dfg.nodes) > MOST_NODES:
+    if len(dfg.nodes) > (MOST_NODES if capacity.most is None else capacity.most):
         return dfg
     if capacity.wanted is not None and bound(dfg, capacity) >= HOPELESS * capacity.wanted:
         return dfg
-    return _shortest(dfg, replace(capacity, wanted=None))
+    return _shortest(dfg, replace(capacity, wanted=None, most=None))
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -31,7 +31,7 @@ from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
 from macah.roll import rollings
 from macah.tests_first import candidates
-from macah.trials import Choice, Trials
+from macah.trials import LARGER, Choice, Trials
 from macah.walk import statements
 from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
 
@@ -43,8 +43,8 @@ MOST_STATEMENTS = 400
 MOST_NODES = 240
 """Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
 
-LARGER, MUCH = 2, 0.25
-"""So much larger they may be where short loops that become one iteration leave that share of the cycles."""
+MUCH = 0.25
+"""Where short loops that become one iteration leave that share of the cycles, graphs may be `LARGER`."""
 
 
 def spread(
@@ -95,7 +95,7 @@ def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: 
 
 def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: int) -> Choice:
     plain = opened(kernel)
-    trials = Trials(loop_trips(plain), fabric, most, jobs)
+    trials = Trials(kernel, loop_trips(plain), fabric, most, jobs)
     if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
         return trials.made(kernel)
     best = trials.choice(kernel)

@@ -38,13 +38,19 @@ from macah.symbolic import Symbolic
 
 
 def build_dfg(
-    kernel: ir.Kernel, fabric: Fabric | None = None, wanted: int | None = None, least: int = 1
+    kernel: ir.Kernel,
+    fabric: Fabric | None = None,
+    *,
+    wanted: int | None = None,
+    most: int | None = None,
+    least: int = 1,
 ) -> DFG:
     """The dataflow graph of a kernel in its final form, made for an architecture if that is known.
 
-    `wanted` and `least`: as in `Capacity`.
+    `wanted`, `most` and `least`: as in `Capacity`.
     """
-    capacity = replace(capacity_of(fabric), wanted=wanted, least=least, patient=kernel.patient)
+    capacity = capacity_of(fabric)
+    capacity = replace(capacity, wanted=wanted, most=most, least=least, patient=kernel.patient)
     if not enabled(kernel, "copies"):
         capacity = replace(capacity, memories=0)
     if fabric is None:

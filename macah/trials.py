@@ -29,6 +29,9 @@ SHARE = 0.5
 FULL = 0.95
 """The same where nothing but a recurrence is in the way: so full an array is usually mapped, too."""
 
+LARGER = 2
+"""So much larger graphs may be where short loops become one iteration, if that saves most cycles."""
+
 UNKNOWN_TRIPS = 64
 
 
@@ -52,10 +55,13 @@ class Choice:
 class Trials:
     """Tries one kernel, whose loops these are, with other choices than those it came with.
 
-    Graphs with more than `most` nodes are none to be chosen. Up to `jobs` processes work.
+    Other graphs with more than `most` nodes are none to be chosen. Up to `jobs` processes work.
     """
 
-    def __init__(self, loops: tuple[LoopTrips, ...], fabric: Fabric, most: int, jobs: int = 1) -> None:
+    def __init__(
+        self, kernel: ir.Kernel, loops: tuple[LoopTrips, ...], fabric: Fabric, most: int, jobs: int = 1
+    ) -> None:
+        self.kernel = kernel
         self.loops = loops
         self.most = most
         self.fabric = fabric
@@ -136,7 +142,7 @@ class Trials:
         key = (text, *_wishes(kernel))
         if key not in self._known:
             if (key, wanted) not in self._graphs:
-                dfg = build_dfg(final, self.fabric, wanted)
+                dfg = build_dfg(final, self.fabric, wanted=wanted, most=self._most(kernel))
                 self._graphs[key, wanted] = dfg, minimum_interval(dfg, self.fabric)
             self._known[key] = final, *self._graphs[key, wanted]
         final, dfg, bounds = self._known[key]
@@ -144,6 +150,13 @@ class Trials:
         often = self.iterations(kernel) * interval
         few = self.iterations(kernel, FEW_TRIPS) * interval
         return Choice(kernel, final, dfg, bounds, interval, often, few)
+
+    def _most(self, kernel: ir.Kernel) -> int | None:
+        """So many nodes a graph may have to be chosen, if there is a limit; making them better adds some."""
+        if _wishes(kernel) == _wishes(self.kernel):
+            return None  # it is what there is if nothing else is chosen
+        whole = any(factor == 0 for _, factor in kernel.unroll)
+        return self.most * (LARGER if whole else 1)
 
 
 def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:

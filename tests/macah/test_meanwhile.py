@@ -49,9 +49,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ir.Kernel]:
     """The kernels of which this process makes graphs."""
     kernels, build = list[ir.Kernel](), trials.build_dfg
 
-    def spied(kernel: ir.Kernel, *words: object) -> object:
+    def spied(kernel: ir.Kernel, *words: object, **limits: object) -> object:
         kernels.append(kernel)
-        return build(kernel, *words)  # type: ignore[arg-type]
+        return build(kernel, *words, **limits)  # type: ignore[arg-type]
 
     monkeypatch.setattr(trials, "build_dfg", spied)
     return kernels
@@ -71,12 +71,12 @@ def test_processes_choose_what_one_chooses(name: str, jobs: int, made: list[ir.K
 def test_what_a_worker_cannot_do_is_done_without_it(failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     alone, parent, build = chosen("copies", 1), os.getpid(), trials.build_dfg
 
-    def broken(*words: object) -> object:
+    def broken(*words: object, **limits: object) -> object:
         if os.getpid() != parent and failure == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         if os.getpid() != parent:
             raise MemoryError
-        return build(*words)  # type: ignore[arg-type]
+        return build(*words, **limits)  # type: ignore[arg-type]
 
     def refused() -> int:
         raise BlockingIOError("no more processes")
