@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 from macah import ir
@@ -25,6 +26,9 @@ from macah.trials import Choice, Trials
 
 DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
+
+Rows = tuple[int, ...]
+"""How many iterations the rows of a loop make, one after the other, or each of them."""
 
 SHORT = 6
 """So many iterations are expected of a row of unknown length: empty ones cost more the shorter rows are."""
@@ -82,7 +86,7 @@ def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Tri
     return entered if fits and _costs(entered, trials) < _costs(found, trials) else found
 
 
-def _costs(choice: Choice, trials: Trials) -> tuple[int, int, int]:
+def _costs(choice: Choice, trials: Trials) -> tuple[Fraction, Fraction, int]:
     """The cycles of a row, and the operations."""
     return *_row_costs(choice, trials), len(choice.dfg.nodes)
 
@@ -145,7 +149,7 @@ def _delayed(best: Choice, trials: Trials) -> Choice:
     """The choice with iterations between rows, if that is better for the shortest rows expected."""
     if not _has_rows(trials.loops) or not enabled(best.kernel, "delay_rows"):
         return best
-    trips = min(_rows(trials.loops, dict(best.kernel.unroll), False), default=0)
+    trips = _mean(_shortest(best, trials))
     if best.bounds.resource * (trips + DELAYS[0]) >= best.interval * trips:
         return best
     reached = trials.full(best)
@@ -162,7 +166,7 @@ class _Delays:
     The longer the delay, the shorter the interval, if anything. `reached` is that without a delay.
     """
 
-    def __init__(self, reached: int, trips: int, trials: Trials, found: Choice) -> None:
+    def __init__(self, reached: int, trips: Fraction, trials: Trials, found: Choice) -> None:
         self.reached, self.trips, self.trials = reached, trips, trials
         self.base, self.found = found.kernel, found
 
@@ -189,7 +193,7 @@ class _Delays:
         return fits and _row_costs(tried, self.trials) < _row_costs(self.found, self.trials)
 
 
-def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[int]:
+def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[Rows]:
     """How many iterations innermost loops in others make each time, or are expected to make."""
     for loop in loops:
         factor = factors.get(loop.where, 1) if loop.where else 1
@@ -198,19 +202,31 @@ def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool)
             continue
         within = list(_rows(loop.loops, factors, True))
         yield from within
-        if inside and not within:
-            yield SHORT if loop.trips is None else -(-loop.trips // factor)
+        if not inside or within:
+            continue
+        if loop.rows:
+            yield tuple(max(1, -(-trips // factor)) for trips in loop.rows)
+        else:
+            yield (SHORT if loop.trips is None else -(-loop.trips // factor),)
 
 
-def _row_costs(choice: Choice, trials: Trials) -> tuple[int, int]:
-    """The cycles of the shortest rows expected, with what is left empty between them.
+def _shortest(choice: Choice, trials: Trials) -> Rows:
+    """The rows that are the shortest ones on average."""
+    return min(_rows(trials.loops, dict(choice.kernel.unroll), False), key=_mean, default=(0,))
+
+
+def _mean(rows: Rows) -> Fraction:
+    return Fraction(sum(rows), len(rows))
+
+
+def _row_costs(choice: Choice, trials: Trials) -> tuple[Fraction, Fraction]:
+    """The cycles of the shortest rows expected, on average, with what is left empty between them.
 
     First those in a full array, then those in one of which half is for routing.
     """
     kernel = choice.kernel
-    trips = min(_rows(trials.loops, dict(kernel.unroll), False), default=0)
-    iterations = max(trips, kernel.row) + kernel.delay
-    return trials.full(choice) * iterations, choice.interval * iterations
+    rows = tuple(max(trips, kernel.row) + kernel.delay for trips in _shortest(choice, trials))
+    return trials.full(choice) * _mean(rows), choice.interval * _mean(rows)
 
 
 def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from arch.ops import COMPARISONS
+from arch.ops import COMPARISONS, word
 from backend.dfg import Place
 from macah import ir
+from macah.fold import fold
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
-from macah.passes.unroll_loops import Loop, LoopUnroller
-from macah.walk import loads_in, statements, variables_in, written
+from macah.passes.unroll_loops import Counter, Loop, LoopUnroller, trips_from
+from macah.walk import loads_in, map_expr, replace_reads, statements, variables_in, written
+
+MOST_TURNS = 4096
+"""So many iterations of a loop are gone through to know how often those in it run."""
+
+Counts = dict[Variable, Const]
+"""What the counters of loops are at some time."""
 
 
 class Streams(Enum):
@@ -32,6 +39,7 @@ class LoopTrips:
     trips: int | None
     counted: bool  # how often it runs, unless it is left, is known when it begins
     triangular: bool  # how often it runs is unknown, and follows from the counters of the loops around it
+    rows: tuple[int, ...]  # how often it runs each time, if that is known then, and not always the same
     streams: Streams
     size: int  # operations, without those of addresses
     loops: tuple[LoopTrips, ...]
@@ -51,6 +59,7 @@ class _Survey(LoopUnroller):
         super().__init__(factors)
         self.loops: list[LoopTrips] = []
         self.counters: list[Variable | None] = []  # of the loops around
+        self.turns: list[Counts] | None = [{}]  # what these are each time a loop begins, if that is known
 
     def loop(self, stmt: ir.While, out: list[Stmt]) -> None:
         self.visit(stmt, out, lambda: super(_Survey, self).loop(stmt, out))
@@ -61,22 +70,56 @@ class _Survey(LoopUnroller):
     def visit(self, stmt: Loop, out: list[Stmt], inside: Callable[[], None]) -> None:
         counter, around = self.counter(stmt, 1), self.loops
         trips = None if counter is None else counter.trips
-        triangular = counter is not None and trips is None and self.follows(stmt, counter.variable, out)
+        start = None if counter is None else self.start(counter.variable, out)
+        triangular = counter is not None and trips is None and self.follows(stmt, counter.variable, start)
+        turns, counts = self.turns, None
+        if turns is not None and counter is not None and start is not None:
+            counts = self.counts(stmt, counter, start, turns)
+        rows = tuple(map(len, counts)) if counts and triangular else ()
+        self.turns = None
+        if turns is not None and counter is not None and counts is not None:
+            both = zip(turns, counts, strict=True)
+            self.turns = [{**turn, counter.variable: count} for turn, inner in both for count in inner]
         self.loops = []
         self.counters.append(None if counter is None else counter.variable)
         inside()
         self.counters.pop()
+        self.turns = turns
         within = tuple(statements((stmt,)))
         size, streams = sum(map(_operations, within)), _streams(stmt, within)
         counted = counter is not None and _is_steady(stmt, counter.variable, within)
-        around.append(LoopTrips(stmt.where, trips, counted, triangular, streams, size, tuple(self.loops)))
+        inner = tuple(self.loops)
+        around.append(LoopTrips(stmt.where, trips, counted, triangular, rows, streams, size, inner))
         self.loops = around
 
-    def follows(self, stmt: Loop, counter: Variable, out: Sequence[Stmt]) -> bool:
-        """Whether the counters of loops around this one are all that its own one begins and ends with."""
+    def start(self, counter: Variable, out: Sequence[Stmt]) -> Expr | None:
+        """What a loop's counter begins with."""
         starts = [s.value for s in out if isinstance(s, Assign) and s.variable is counter]
-        used = {*variables_in(stmt.condition), *(variables_in(starts[-1]) if starts else [])} - {counter}
-        return bool(starts and used) and used <= {*self.counters, *(self.known or {})}
+        return starts[-1] if starts else (self.known or {}).get(counter)
+
+    def counts(
+        self, stmt: Loop, counter: Counter, start: Expr, turns: Sequence[Counts]
+    ) -> list[list[Const]] | None:
+        """What a loop's counter is in its iterations, for each time it begins; None if that is not known."""
+        found, left, variable = list[list[Const]](), MOST_TURNS, counter.variable
+        for turn in turns:
+            known = {**{v: c for v, c in (self.known or {}).items() if v is not variable}, **turn}
+            first = map_expr(replace_reads(start, known), fold)
+            if not isinstance(first, Const):
+                return None
+            condition = map_expr(replace_reads(stmt.condition, known), fold)
+            trips = trips_from(stmt, condition, variable, first.value, counter.step)
+            left -= trips or 0
+            if trips is None or left < 0:
+                return None
+            words = (word(variable.bits, first.value + trip * counter.step) for trip in range(trips))
+            found.append([Const(value, variable.bits) for value in words])
+        return found
+
+    def follows(self, stmt: Loop, counter: Variable, start: Expr | None) -> bool:
+        """Whether the counters of loops around this one are all that its own one begins and ends with."""
+        used = {*variables_in(stmt.condition), *(variables_in(start) if start else [])} - {counter}
+        return start is not None and bool(used) and used <= {*self.counters, *(self.known or {})}
 
 
 def _is_steady(loop: Loop, counter: Variable, within: Body) -> bool:

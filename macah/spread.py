@@ -36,7 +36,7 @@ from macah.walk import statements
 from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
 
 FACTORS = (2, 4, 8, 16, 32)
-GAIN = 0.8
+GAIN = 0.85
 """Copies must leave at most this share of the cycles."""
 
 MOST_STATEMENTS = 400
@@ -190,7 +190,9 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
     """The same; `odd`: as `Room` says."""
     fixed = dict(best.kernel.unroll)
     # What runs nobody knows how often must not pay for copies of something else, unless that is deeper.
-    depth = {loop.where: depth for loop, depth in _depths(trials.loops) if loop.trips is None}
+    depth = {
+        loop.where: depth for loop, depth in _depths(trials.loops) if loop.trips is None and not loop.rows
+    }
     limited = best.interval, best.bounds.mii
     for loop in free:
         if loop.where is None or loop.where in fixed or not copyable(loop):
@@ -212,18 +214,18 @@ def _copies(
     """The choice with copies of this loop's body; its interval and bound must not exceed the `longest`."""
     assert loop.where is not None
     best, known = base, [(1, base)]  # what copies came to
-    trips = inf if loop.trips is None else loop.trips
+    trips = max(loop.rows, default=inf if loop.trips is None else loop.trips)
     factors = [factor for factor in FACTORS if factor <= trips and len(base.dfg.nodes) <= trials.most]
     plain = replace(base.kernel, room=None)
     kernels = [replace(plain, unroll=(*plain.unroll, (loop.where, factor))) for factor in factors]
     with trials.meanwhile.expected([partial(trials.choice, kernel, odd) for kernel in kernels]) as later:
         for factor, copied, one in zip(factors, kernels, later, strict=True):
-            cycles = trials.iterations(copied) * _expected(known, factor, trials)
+            cycles = trials.iterations(copied) * _expected(known, factor, trials, factor == trips)
             if cycles > min(GAIN * best.cycles, most):
                 continue
             tried = one.done()
             known.append((factor, tried))
-            if len(tried.dfg.nodes) > trials.most or tried.cycles > base.cycles:
+            if len(tried.dfg.nodes) > trials.most or GAIN * tried.cycles > base.cycles:
                 break
             steady = tried.interval <= longest[0] and tried.bounds.mii <= longest[1]
             # short rows, where nobody knows how long they are, must not pay either
@@ -233,11 +235,13 @@ def _copies(
     return best
 
 
-def _expected(known: list[tuple[int, Choice]], factor: int, trials: Trials) -> int:
+def _expected(known: list[tuple[int, Choice]], factor: int, trials: Trials, whole: bool) -> int:
     """The least interval expected with more copies than in all that is `known`.
 
     Operations become no fewer, and a recurrence that holds iterations up does so no less; where it grew with
-    the last copies, it grows with further ones. Ports may bind less, as copies make banks of use.
+    the last copies, it grows with further ones by half as much each at least, and no less where they are the
+    `whole` loop: what was a recurrence only takes as long then. Ports may bind less, as copies make banks of
+    use.
     """
     copies, last = known[-1]
     least = max(trials.crowd(choice.dfg) for _, choice in known)
@@ -246,7 +250,7 @@ def _expected(known: list[tuple[int, Choice]], factor: int, trials: Trials) -> i
         before, other = known[-2] if len(known) > 1 else known[-1]
         if other.bounds.recurrence >= other.bounds.resource and before < copies:
             growth = last.bounds.recurrence - other.bounds.recurrence
-            least += growth * (factor - copies) // (copies - before)
+            least += growth * (factor - copies) // (copies - before) // (1 if whole else 2)
     return least
 
 

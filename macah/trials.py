@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
 
 from arch.fabric import Fabric
 from backend.bound import Bounds, minimum_interval
@@ -81,7 +83,7 @@ class Trials:
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
         """How many iterations of a flat loop there are, if loops of unknown trips make so many."""
         factors = dict(kernel.unroll)
-        return max(1, sum(_iterations(loop, factors, unknown) for loop in self.loops))
+        return max(1, ceil(sum(_iterations(loop, factors, unknown) for loop in self.loops)))
 
     def crowd(self, dfg: DFG, share: float = SHARE) -> int:
         """The interval in which a share of the arithmetic units works; memories have ports of their own."""
@@ -165,13 +167,18 @@ def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
     return kernel.unroll, kernel.tests_first, *rows, kernel.patient
 
 
-def _iterations(loop: LoopTrips, factors: dict[Place, int], unknown: int, around: int | None = None) -> int:
-    """How many iterations of a flat loop this one takes each time, in one that runs `around` times."""
+def _iterations(
+    loop: LoopTrips, factors: dict[Place, int], unknown: int, around: int | None = None
+) -> Fraction | int:
+    """How many iterations of a flat loop this one takes on average, in one that runs `around` times."""
+    factor = factors.get(loop.where, 1) if loop.where else 1
+    inside = sum(_iterations(inner, factors, unknown, loop.trips) for inner in loop.loops)
+    if loop.rows:
+        rows = sum(max(1, -(-trips // factor)) for trips in loop.rows)
+        return Fraction(rows, len(loop.rows)) * max(1, factor * inside)
     trips = loop.trips
     if trips is None:
         trips = -(-around // 2) if loop.triangular and around else unknown
-    factor = factors.get(loop.where, 1) if loop.where else 1
-    inside = sum(_iterations(inner, factors, unknown, loop.trips) for inner in loop.loops)
     if factor == 0 or factor >= trips:
         return trips * inside
     return -(-trips // factor) * max(1, factor * inside)

@@ -50,7 +50,7 @@ def unroll_loops(kernel: ir.Kernel) -> ir.Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counter:
+class Counter:
     """A variable that steps once in every iteration; `write` is where.
 
     `first` is what it is before all copies, `now` the same within an iteration. `trips` may be unknown, and
@@ -116,7 +116,7 @@ class LoopUnroller(Unroller):
         if self.known is not None:
             self.unroll(ir.UnrolledFor((), (), stmt.condition, stmt.body, (), stmt.where), out)
 
-    def counter(self, stmt: Loop, factor: int) -> _Counter | None:
+    def counter(self, stmt: Loop, factor: int) -> Counter | None:
         """The counter that a loop's condition depends on, if there is one."""
         changing = written((stmt,))
         known = {v: c for v, c in (self.known or {}).items() if isinstance(c, Const)}
@@ -132,17 +132,19 @@ class LoopUnroller(Unroller):
             trips = most = None
             if variable in known:
                 start = known[variable].value
-                trips = _trips(stmt, condition, variable, start, step, factor)
+                trips = trips_from(stmt, condition, variable, start, step, factor)
                 if isinstance(stmt, ir.While) and step == 1 and _ends_below(stmt.condition, variable):
                     most = (1 << 31) - 1 - small(start)
             first, now = (
                 Variable(f"{variable.name}_{n}", variable.bits, stmt.where) for n in ("first", "now")
             )
-            return _Counter(variable, step, writes[0], trips, most, first, now)
+            return Counter(variable, step, writes[0], trips, most, first, now)
         return None
 
 
-def _trips(loop: Loop, condition: Expr, variable: Variable, start: int, step: int, factor: int) -> int | None:
+def trips_from(
+    loop: Loop, condition: Expr, variable: Variable, start: int, step: int, factor: int = 1
+) -> int | None:
     """How often a loop runs, if it does not go on either where the counter takes `factor` steps at once."""
 
     def count(step: int) -> int | None:
@@ -177,7 +179,7 @@ def _step(write: Stmt, variable: Variable) -> int | None:
             return None
 
 
-def _with_copies(stmt: Loop, label: Label, factor: int, counter: _Counter | None) -> Loop:
+def _with_copies(stmt: Loop, label: Label, factor: int, counter: Counter | None) -> Loop:
     """The loop with `factor` copies of its body, which leave the block of that label when it is over."""
     if counter is None:
         return replace(stmt, body=_copies(stmt, label, factor, None))
@@ -196,7 +198,7 @@ def _with_copies(stmt: Loop, label: Label, factor: int, counter: _Counter | None
     return replace(loop, before=renaming.body(loop.before)) if isinstance(loop, ir.While) else loop
 
 
-def _copies(stmt: Loop, label: Label, factor: int, counter: _Counter | None) -> Body:
+def _copies(stmt: Loop, label: Label, factor: int, counter: Counter | None) -> Body:
     """The copies of a loop's body, with the tests between them."""
     before: Body = stmt.before if isinstance(stmt, ir.While) else ()
     copies = [
@@ -222,7 +224,7 @@ def _joined(copies: list[Body], between: Body) -> Body:
     return tuple(stmt for copy in copies for stmt in (*between, *copy))
 
 
-def _stepped(counter: _Counter, copies: int) -> Assign:
+def _stepped(counter: Counter, copies: int) -> Assign:
     """The step of a counter, from what it was before all copies."""
     bits = counter.variable.bits
     by = Const(word(bits, copies * counter.step), bits)

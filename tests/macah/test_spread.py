@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,6 +127,51 @@ def test_trips_of_a_nest() -> None:
         (None, False, Streams.LAST),
     ]
     assert [loop.triangular for loop in outer.loops[3].loops] == [True]
+    assert [loop.rows for loop in outer.loops] == [
+        (),
+        (),
+        (1, 2, 3, 4, 5, 6, 7),
+        (0, 1, 2, 4, 5, 6, 8),
+        (),
+        (),
+    ]
+    first = [9 - (k + i) for i in range(7) for k in range(2, 4 * i, 3)]
+    assert outer.loops[3].loops[0].rows == tuple(max(0, trips) for trips in first)
+
+
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        ("for (int i = 63; i > 0; i--) for (int j = 0; j < i; j++) a[j] = 0;", range(63, 0, -1)),
+        ("for (int i = 0; i < 5; i++) for (int j = i; j < 9; j += 2) a[j] = 0;", (5, 4, 4, 3, 3)),
+        (
+            "for (int i = 0; i < 3; i++) for (int k = 0; k < 2; k++) for (int j = i; j; j--) a[j] = k;",
+            (0, 0, 1, 1, 2, 2),
+        ),
+        (
+            "for (int i = 0; i < 3; i++) for (int k = 0; k < i; k++) for (int j = 0; j <= k; j++) a[j] = k;",
+            (1, 1, 2),
+        ),
+        # what is changed in between, what takes too long to go through, and what depends on data
+        ("for (int i = 0; i < 9; i++) for (int j = i * n; j < 9; j++) a[j] = 0;", ()),
+        ("for (int i = 0; i < 5000; i++) for (int j = 0; j < i; j++) a[j] = 0;", ()),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) a[j] = 0;", ()),
+    ],
+)
+def test_rows_whose_lengths_follow_from_counters_are_known(body: str, rows: Iterable[int]) -> None:
+    loops = loop_trips(unroll_for(inline_calls(lowered(body))))
+    while loops[0].loops:
+        loops = loops[0].loops
+    assert loops[0].rows == tuple(rows)
+
+
+def test_copies_are_chosen_by_the_rows_there_are() -> None:
+    """Rows of 1 to 3 iterations, or of 1 to 60: only the longer ones are worth copies."""
+    nest = "for (int i = 1; i < {}; i++) for (int j = 0; j < i; j++) a[j] += b[j + i];"
+    short, long = (spread(lowered(nest.format(most)), FABRIC) for most in (4, 61))
+    assert short is not None and long is not None
+    assert max((factor for _, factor in short.kernel.unroll), default=1) < 4
+    assert max((factor for _, factor in long.kernel.unroll), default=1) >= 4
 
 
 EDITS = """int dp[2][65];
@@ -149,9 +195,9 @@ def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_tw
 ) -> None:
     made = []
 
-    def noted(kernel: ir.Kernel, fabric: Fabric, wanted: int | None) -> DFG:
+    def noted(kernel: ir.Kernel, fabric: Fabric, **limits: int | None) -> DFG:
         made.append(show_with_sizes(kernel))
-        return build_dfg(kernel, fabric, wanted)
+        return build_dfg(kernel, fabric, **limits)  # type: ignore[arg-type]
 
     monkeypatch.setattr("macah.trials.build_dfg", noted)
     kernel = lowered(EDITS)
@@ -193,7 +239,7 @@ SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
         ),
         # a loop in no other one is left, and so is one whose trips are not known
         ("for (int i = 0; i < 8; i++) x = a[x & 255] ^ i; out <! x;", [], None),
-        ("for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) x = a[x & 255] ^ j; out <! x;", [], None),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) x = n % (x + j); out <! x;", [], None),
         # how often an inner loop runs is known once the one around it is unrolled
         (f"for (int i = 0; i < n; i++) {{ int r[4]; {KNOWN} {SORTED} out <! r[1]; }}", [0, 0], 64),
         (
