@@ -11,6 +11,7 @@ from pycparser import c_ast
 
 from macah.ctypes import CType, FunctionType, Integer
 from macah.diagnostic import MacahError, Place
+from macah.syntax import StreamType
 
 # The values of a table's scalars, by the names and by the indices of the steps to each; the others are 0.
 Table = Mapping[tuple[tuple[str, ...], tuple[int, ...]], int]
@@ -162,7 +163,7 @@ class FileScope(Scope):
     def _note_tags(self, node: Any) -> None:
         """The types that are defined within a declaration are visible behind it."""
         while node is not None and not isinstance(node, c_ast.Struct | c_ast.Union | c_ast.Enum):
-            node = getattr(node, "type", None)
+            node = node.element if isinstance(node, StreamType) else getattr(node, "type", None)
         if isinstance(node, c_ast.Enum) and node.values:
             self.nodes.update((e.name, node) for e in node.values.enumerators)
             self.tag_nodes[node.name] = node

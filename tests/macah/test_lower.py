@@ -237,6 +237,11 @@ def test_struct_elements_are_cut_into_words() -> None:
     assert [(w.offset, w.size) for w in stream.words] == [(0, 1), (8, 8), (16, 2), (18, 2)]
 
 
+def test_a_type_may_be_defined_where_the_first_stream_of_it_is_declared() -> None:
+    before = "struct e { int n; } stream q; struct m { enum { LAST = 7 } stream marks; } *m;"
+    assert body("struct e e = { LAST }; q <! e;", before=before) == "e.n = 7\nq <! e.n"
+
+
 @pytest.mark.parametrize(
     ("statement", "text"),
     [
