@@ -10,6 +10,7 @@ from backend.bound import minimum_interval
 from backend.mapping import DoesNotFit, Shortage
 from macah import ir
 from macah.diagnostic import Diagnostic, MacahError, Note
+from macah.lint_unchanging import unchanging_loops
 from macah.lint_vacated import vacated_reads
 from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize
@@ -26,7 +27,9 @@ def kernel_warnings(kernels: Sequence[ir.Kernel], fabric: Fabric | None) -> Iter
     """Those of all kernels; a kernel that a pass refuses has none, as that is an error."""
     for kernel in kernels:
         try:
-            flat = unroll_for(inline_calls(kernel))
+            inlined = inline_calls(kernel)
+            yield from unchanging_loops(inlined)
+            flat = unroll_for(inlined)
             if any(isinstance(s, ir.Shift) for s in statements(flat.body)):
                 yield from vacated_reads(flat)
             if fabric is not None and _may_be_large(flat, fabric):
