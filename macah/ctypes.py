@@ -145,7 +145,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class StructType:
-    """A struct or union, which may still be incomplete."""
+    """A struct or union, which may still be incomplete; `alias` is the first typedef of one without a tag."""
 
     kind: str
     tag: str
@@ -153,10 +153,11 @@ class StructType:
     complete: bool = False
     size: int = 0
     align: int = 1
+    alias: str = ""
     _index: tuple[tuple[Member, ...], dict[str, Member]] = field(default=((), {}), init=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.tag}" if self.tag else f"{self.kind} <anonymous>"
+        return f"{self.kind} {self.tag}" if self.tag else self.alias or f"{self.kind} <anonymous>"
 
     @property
     def named(self) -> Mapping[str, Member]:

@@ -76,7 +76,7 @@ class Declarations(Analyzer):
             ctype, const = self.declared(declaration, scope)
             entity: Entity
             if isinstance(declaration, c_ast.Typedef):
-                entity = Typedef(ctype, const, where)
+                entity = Typedef.named(declaration.name, ctype, const, where)
             elif isinstance(ctype, FunctionType):
                 definition = node if isinstance(node, c_ast.FuncDef) else None
                 entity = FunctionName(declaration.name, ctype, definition, where)

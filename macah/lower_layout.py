@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from macah.ctypes import ArrayType, CType, Integer, Member, StructType, align_of, size_of
+from macah.ctypes import ArrayType, CType, Integer, Member, Pointer, StructType, align_of, size_of
 from macah.diagnostic import MacahError
 from macah.lower_packing import PLAIN, Packing
 from macah.program import place_of
@@ -83,7 +83,8 @@ def member_path(ctype: CType, name: str, node: Any) -> tuple[Member, ...]:
     """The way to a member of a struct value, or gcc's error."""
     if not isinstance(ctype, StructType):
         message = f"request for member '{name}' in something not a structure or union"
-        raise MacahError(message, place_of(node), code="no-member")
+        hint = "use '->'" if isinstance(ctype, Pointer) else ""
+        raise MacahError(message, place_of(node), hint=hint, code="no-member")
     if not ctype.complete:
         raise MacahError(f"invalid use of incomplete type '{ctype}'", place_of(node), code="incomplete-type")
     path = ctype.find(name)

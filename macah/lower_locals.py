@@ -40,7 +40,7 @@ class Locals(Calls):
         try:
             if isinstance(node, c_ast.Typedef):
                 ctype, const = self.types.read_type(node.type, self.scope)
-                bind(self.scope, node.name, Typedef(ctype, const, where))
+                bind(self.scope, node.name, Typedef.named(node.name, ctype, const, where))
                 return
             ctype, const = self.types.declared(node, self.scope)
             if node.name:

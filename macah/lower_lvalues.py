@@ -274,9 +274,9 @@ class Lvalues(Pointers):
         """`s.m` or `p->m`."""
         base = self.dereferenced(node.name, "'->'") if node.type == "->" else self.value(node.name)
         if not isinstance(base, Lvalue):
-            raise MacahError(
-                "request for member in something not a structure", place_of(node), code="no-member"
-            )
+            message = f"request for member '{node.field.name}' in something not a structure or union"
+            hint = "use '->'" if isinstance(base, Reference) else ""
+            raise MacahError(message, place_of(node), hint=hint, code="no-member")
         for member in member_path(base.type, node.field.name, node):
             base = base.member(member)
         return base
@@ -288,9 +288,10 @@ class Lvalues(Pointers):
         loaded = self.load(value, where)
         if isinstance(loaded, Reference) and not loaded.is_void:
             return loaded.target
-        raise MacahError(
-            f"invalid type argument of {operator} (have '{type_text(value)}')", where, code="not-an-array"
-        )
+        message = f"invalid type argument of {operator} (have '{type_text(value)}')"
+        struct = isinstance(value, Lvalue) and isinstance(value.type, StructType)
+        hint = "use '.'" if struct and operator == "'->'" else ""
+        raise MacahError(message, where, hint=hint, code="not-an-array")
 
     def string(self, node: Any) -> Lvalue:
         """A string constant: a table."""

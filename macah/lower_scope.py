@@ -9,7 +9,7 @@ from typing import Any
 
 from pycparser import c_ast
 
-from macah.ctypes import CType, FunctionType, Integer
+from macah.ctypes import CType, FunctionType, Integer, StructType
 from macah.diagnostic import MacahError, Place
 from macah.syntax import StreamType
 
@@ -54,6 +54,13 @@ class Typedef:
     type: CType
     const: bool = False
     where: Place | None = None
+
+    @classmethod
+    def named(cls, name: str, ctype: CType, const: bool, where: Place) -> Typedef:
+        """What `typedef ctype name;` declares; messages call a struct without a tag by that name."""
+        if isinstance(ctype, StructType) and not ctype.alias:
+            ctype.alias = name
+        return cls(ctype, const, where)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from macah.lower_units import overlaps
 from macah.lower_values import Lvalue, Rvalue, Value
 from macah.lower_words import integer_type
 from macah.program import place_of
+from macah.syntax import TRANSFERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,15 @@ class _Part:
 class Streams(Expressions, Elements):
     """Stream operations and shifts."""
 
-    def stream(self, node: Any) -> tuple[ir.Stream, tuple[ir.Expr, ...], CType]:
+    def stream(self, node: Any, hint: str = "") -> tuple[ir.Stream, tuple[ir.Expr, ...], CType]:
         """The stream that an expression is, its index, and the type of its elements."""
         value = self.value(node)
         if not isinstance(value, Lvalue) or not isinstance(value.type, StreamType):
             message = f"expected a stream, have a value of type '{type_text(value)}'"
-            raise MacahError(message, place_of(node), code="not-a-stream")
+            match value:
+                case Lvalue(type=ArrayType(element=StreamType())):
+                    hint = "name one of the array's elements"
+            raise MacahError(message, place_of(node), hint=hint, code="not-a-stream")
         _refuse_pointers(value.type.element, place_of(node))
         leaf = self.storage.leaf(value, place_of(node))
         assert isinstance(leaf, ir.Stream), leaf
@@ -48,7 +52,7 @@ class Streams(Expressions, Elements):
         """`s <! e` and `w :: s <! e`."""
         where = place_of(node)
         worked = self.lvalue(node.worked, "left operand of '::'") if node.worked else None
-        stream, index, element = self.stream(node.stream)
+        stream, index, element = self.stream(node.stream, TRANSFERS)
         value = self.rvalue(node.value)
         values: list[ir.Expr] = []
         match element, value:
@@ -73,7 +77,7 @@ class Streams(Expressions, Elements):
         where = place_of(node)
         worked = self.lvalue(node.worked, "left operand of '::'") if node.worked else None
         target = self.lvalue(node.target, "left operand of '<?'")
-        stream, index, element = self.stream(node.stream)
+        stream, index, element = self.stream(node.stream, TRANSFERS)
         self._check_receive(target, element, where)
         target = self.steady(target, target, where)
         if overlaps(element):

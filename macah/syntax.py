@@ -12,6 +12,9 @@ from typing import Any
 
 from pycparser import c_ast
 
+TRANSFERS = "a send is 'stream <! value', a receive 'variable <? stream'"
+"""What to tell who has the wrong operand in the place of the stream."""
+
 
 class _Node(c_ast.Node):  # type: ignore[misc]
     """A node whose children are its attributes `fields`, in order, and that has plain `attr_names`."""

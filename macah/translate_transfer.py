@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pycparser import c_ast
 
 from macah.program import has_effects
-from macah.syntax import Send
+from macah.syntax import TRANSFERS, Send
 from macah.translate_batch import cursor
 from macah.translate_sheet import Span
 
@@ -20,7 +20,7 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 def translate_transfer(translator: Translator, node: Any) -> None:
     """Note the edits of a send or receive."""
     sends = isinstance(node, Send)
-    translator.check_stream(node.stream, "a send" if sends else "a receive")
+    translator.check_stream(node.stream, "a send" if sends else "a receive", hint=TRANSFERS)
     source = translator.source
     worked, left, right = _operands(translator, node)
     batched = isinstance(node.stream, c_ast.ID) and (node.stream.name, not sends) in translator.ends

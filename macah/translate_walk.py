@@ -131,7 +131,7 @@ class Translator:
         """Refuse the program because of `node`."""
         raise MacahError(message, place_of(node), hint=hint, code=code)
 
-    def check_stream(self, node: Any, what: str, void_too: bool = False) -> None:
+    def check_stream(self, node: Any, what: str, void_too: bool = False, hint: str = "") -> None:
         """Refuse an operand of `what` that is certainly not a stream."""
         kind = self.scopes.type_of(node)
         if kind is None or isinstance(kind, StreamType):
@@ -142,7 +142,7 @@ class Translator:
                 return
         span = self.source.span(node)
         name = " ".join(self.source.text[slice(*span)].split()) if span else "this"
-        self.fail(f"'{name}' is not a stream, as {what} needs", node, code="not-a-stream")
+        self.fail(f"'{name}' is not a stream, as {what} needs", node, hint, code="not-a-stream")
 
     def visit(self, node: Any) -> None:
         """Note the edits of `node` and all below it."""
