@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pycparser import c_ast
@@ -18,7 +19,9 @@ from macah.lower_operators import NOTHING
 from macah.lower_scope import FunctionName, Object
 from macah.lower_values import Rvalue, Value
 from macah.program import place_of
+from macah.syntax import EXPECT_FORM
 
+_ALLOCATING = frozenset({"malloc", "calloc", "realloc", "free"})
 _HOST_ONLY = frozenset(
     {"pstream_create", "stream_create", "pstream_free", "stream_free", "pstream_empty", "pstream_full"}
     | {"mem_reader_spawn", "mem_writer_spawn", "mem_reader_spawn_depth", "mem_writer_spawn_depth"}
@@ -85,6 +88,8 @@ class Calls(Memory):
         notes = (Note(f"'{name}' is declared here", function.where),)
         message = f"function '{name}' has no body visible here, so it cannot run on the accelerator"
         hint = "call it outside the kernel block, or define it in this file"
+        if name in _ALLOCATING:
+            hint = "declare an array of fixed size instead"
         return MacahError(message, where, notes, hint, code="no-body")
 
     # --- Built-in names
@@ -150,9 +155,13 @@ class Calls(Memory):
 
     def frequency(self, node: Any) -> float:
         """How often a condition is true, as EXPECT's second argument says."""
-        value = float(self.types.number(node, self.scope)[1])
+        try:
+            value = float(self.types.number(node, self.scope)[1])
+        except MacahError as error:
+            raise MacahError.of((replace(error.diagnostics[0], hint=EXPECT_FORM),)) from error
         if not 0 <= value <= 1:
-            raise MacahError("the frequency must be between 0 and 1", place_of(node), code="expect")
+            message = "the frequency must be between 0 and 1"
+            raise MacahError(message, place_of(node), hint=EXPECT_FORM, code="expect")
         return value
 
 

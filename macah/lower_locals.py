@@ -47,7 +47,10 @@ class Locals(Calls):
                 self._declare(node, ctype, const, where)
         except MacahError as error:
             if node.name:
-                self.scope.names.setdefault(node.name, Broken(error, where))
+                known = self.scope.names.setdefault(node.name, Broken(error, where))
+                # A pointer without its array could only be refused again, wherever it is used.
+                if isinstance(known, Object) and known.where == where and isinstance(known.type, Pointer):
+                    self.scope.names[node.name] = Broken(error, where)
             raise
 
     def _declare(self, node: Any, ctype: CType, const: bool, where: Place) -> None:

@@ -11,12 +11,27 @@ from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import binary, constant, convert, truth, unary
 from macah.lower_base import type_text
 from macah.lower_lvalues import Lvalues
+from macah.lower_scope import Object
 from macah.lower_types import refuse_bit_field
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
+from macah.syntax import NOT_A_SEND
 
 NOTHING = Rvalue(ctypes.VOID)
 _STEPS = {"++": "+", "--": "-", "p++": "+", "p--": "-"}
+
+
+def _instead(op: str, left: Value) -> str:
+    """What is probably meant by an operator that `left` cannot have."""
+    match left:
+        case Lvalue(type=ctypes.StreamType()) if op == "<":
+            return NOT_A_SEND
+        case Lvalue(type=ctypes.StreamType()):
+            return "stream handles are compared outside the kernel block, into an int"
+        case Reference(target=Lvalue(object=Object(type=ctypes.ArrayType()))) if op in {"<<", ">>"}:
+            return f"a shift of an array is a statement of its own, 'a {op}= n;'"
+        case _:
+            return ""
 
 
 class Operators(Lvalues):
@@ -43,12 +58,7 @@ class Operators(Lvalues):
         if result is not None:
             return result
         message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
-        hint = ""
-        if isinstance(left.type, ctypes.StreamType):
-            hint = "stream handles are compared outside the kernel block, into an int"
-            if op == "<":
-                hint = "a send is 's <! x;', with nothing between '<' and '!'"
-        raise MacahError(message, where, hint=hint, code="invalid-operands")
+        raise MacahError(message, where, hint=_instead(op, left), code="invalid-operands")
 
     def unary(self, node: Any, wanted: bool) -> Value:
         where = place_of(node)

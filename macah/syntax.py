@@ -15,6 +15,14 @@ from pycparser import c_ast
 TRANSFERS = "a send is 'stream <! value', a receive 'variable <? stream'"
 """What to tell who has the wrong operand in the place of the stream."""
 
+EXPECT_FORM = "write 'EXPECT(condition, 0.15)', with how often the condition is true"
+
+NOT_A_SEND = (
+    "a send is a statement of its own, 's <! x;', with nothing between '<' and '!'; "
+    "'w :: s <! x;' says in 'w' whether it happened"
+)
+"""What to tell who has written a comparison of a stream with a negation, `s <! x` within an expression."""
+
 
 class _Node(c_ast.Node):  # type: ignore[misc]
     """A node whose children are its attributes `fields`, in order, and that has plain `attr_names`."""

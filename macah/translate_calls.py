@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pycparser import c_ast
 
 from macah.program import walk
+from macah.syntax import EXPECT_FORM
 from macah.translate_batch import cursor
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _check_likelihood(translator: Translator, node: Any) -> None:
         return
     declarations = translator.declarations
     if not 0 <= declarations.number(node, declarations.file)[1] <= 1:
-        translator.fail("the frequency must be between 0 and 1", node, code="expect")
+        translator.fail("the frequency must be between 0 and 1", node, EXPECT_FORM, code="expect")
 
 
 def is_constant(translator: Translator, node: Any) -> bool:

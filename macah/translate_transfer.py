@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pycparser import c_ast
 
 from macah.program import has_effects
-from macah.syntax import TRANSFERS, Send
+from macah.syntax import NOT_A_SEND, TRANSFERS, Send, StreamType
 from macah.translate_batch import cursor
 from macah.translate_sheet import Span
 
@@ -39,6 +39,12 @@ def translate_transfer(translator: Translator, node: Any) -> None:
     translator.guard(left)
     if not sends:
         translator.guard(right)
+
+
+def refuse_comparison(translator: Translator, node: Any) -> None:
+    """Refuse `s <! x` within an expression of the host, which C takes for a comparison of a pointer."""
+    if isinstance(translator.scopes.type_of(node.left), StreamType):
+        translator.fail("a stream cannot be compared with '<'", node, NOT_A_SEND, code="invalid-operands")
 
 
 def _operands(translator: Translator, node: Any) -> tuple[Span | None, Span, Span]:

@@ -26,7 +26,7 @@ from macah.translate_sheet import Span
 from macah.translate_shift import translate_shift
 from macah.translate_spawn import Accessors
 from macah.translate_text import Source
-from macah.translate_transfer import translate_transfer
+from macah.translate_transfer import refuse_comparison, translate_transfer
 from macah.translate_window import windows_of
 
 KernelText = Callable[["Translator", KernelBlock], str]
@@ -201,6 +201,9 @@ class Translator:
                 pass
             case c_ast.Assignment() | c_ast.BinaryOp() if self._in_kernel:
                 translate_operation(self, node)
+                self.children(node)
+            case c_ast.BinaryOp(op="<", right=c_ast.UnaryOp(op="!")):
+                refuse_comparison(self, node)
                 self.children(node)
             case _:
                 self.children(node)
