@@ -21,8 +21,10 @@ from macah.syntax import OrElse
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)([uUlL]*)")
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
+_UNIVERSAL = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U(0[0-9a-fA-F]{7})|.)", re.DOTALL)
 _SIMPLE = {b"n": 10, b"t": 9, b"r": 13, b"a": 7, b"b": 8, b"f": 12, b"v": 11, b"e": 27}
 _PREFIXES = {"": 1, "u8": 1, "u": 2, "U": 4, "L": 4}
+_ENCODINGS = {1: "utf-8", 2: "utf-16-le", 4: "utf-32-le"}
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -91,7 +93,7 @@ def string_units(spelled: str) -> tuple[Integer, list[int]]:
     size = _PREFIXES[prefix]
     element = {1: ctypes.CHAR, 2: ctypes.USHORT, 4: ctypes.INT if prefix == "L" else ctypes.UINT}[size]
     units: list[int] = []
-    raw = body[:-1].encode()
+    raw = _UNIVERSAL.sub(_character, body[:-1]).encode()
     at = 0
     while at < len(raw):
         if match := _ESCAPE.match(raw, at):
@@ -99,11 +101,18 @@ def string_units(spelled: str) -> tuple[Integer, list[int]]:
         else:
             match = re.compile(rb"[^\\]+", re.DOTALL).match(raw, at)
             assert match is not None, spelled
-            plain = match.group()
-            codes = list(plain) if size == 1 else [ord(c) for c in plain.decode()]
+            plain = match.group().decode().encode(_ENCODINGS[size])
+            codes = [int.from_bytes(plain[i : i + size], "little") for i in range(0, len(plain), size)]
             units += [element.wrap(code) for code in codes]
         at = match.end()
     return element, units
+
+
+def _character(escape: re.Match[str]) -> str:
+    """The character that `\\u00e9` or `\\U0001f600` names; other escapes stay."""
+    code = int(escape[1] or escape[2] or "0", 16)
+    named = 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF
+    return chr(code) if named else escape[0]
 
 
 def _escaped(escape: bytes) -> int:

@@ -122,6 +122,9 @@ def test_integer_constants_have_the_type_c_gives_them(spelled: str, expected: st
 def test_strings_are_cut_into_the_units_of_their_encoding() -> None:
     assert string_units('"a\\n\\x41\\101\\\\"') == (ctypes.CHAR, [97, 10, 65, 65, 92])
     assert string_units('L"é"') == (ctypes.INT, [233])
+    assert string_units(r'L"\u00e9\\u0041\U0001F600"') == (ctypes.INT, [233, 92, *b"u0041", 0x1F600])
+    assert string_units(r'u"a\U0001F600"') == (ctypes.USHORT, [97, 0xD83D, 0xDE00])
+    assert string_units(r"'\u00e9'") == string_units("'é'")
     assert string_units('"é"')[1] == [ctypes.CHAR.wrap(0xC3), ctypes.CHAR.wrap(0xA9)]
 
 
