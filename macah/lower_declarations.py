@@ -46,9 +46,12 @@ class Declarations(Analyzer):
         """The scope in which the node `target` stands in `function`."""
         scope = self.function_scope(function.decl.name)
         arguments = function.decl.type.args
-        for parameter in arguments.params if arguments else []:
+        for parameter in [*(arguments.params if arguments else []), *(function.param_decls or [])]:
             if isinstance(parameter, c_ast.Decl) and parameter.name:
                 self.declare_parameter(parameter, scope)
+            elif isinstance(parameter, c_ast.ID):  # old style: what has no declaration is an int
+                where = place_of(parameter)
+                scope.names[parameter.name] = Object(parameter.name, ctypes.INT, False, where, parameter.name)
         return self._descend(function.body, target, scope)
 
     def function_scope(self, function: str) -> Scope:

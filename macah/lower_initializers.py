@@ -14,7 +14,8 @@ from macah.lower_constants import string_units
 from macah.lower_layout import member_path
 from macah.lower_scope import Scope
 from macah.lower_typeof import Analyzer
-from macah.program import place_of
+from macah.program import has_effects, place_of
+from macah.syntax import Range
 
 Steps = tuple[str | int, ...]
 
@@ -77,23 +78,17 @@ class InitializerReader:
         return extent
 
     def _designated(self, ctype: CType, node: Any, steps: Steps, following: Any) -> int:
-        """Initialises what a designator names; returns its position in `ctype`."""
-        position = 0
+        """Initialises what a designator names; returns the position in `ctype` of the last one."""
+        position, ways = 0, [steps]
         for depth, designator in enumerate(node.name):
             if isinstance(designator, c_ast.ArrayDesignator) and isinstance(ctype, ArrayType):
-                index = self.types.constant(designator.expr, self.scope)
-                if index < 0 or ctype.length is not None and index >= ctype.length:
-                    raise MacahError(
-                        "array index in initializer exceeds array bounds",
-                        place_of(designator),
-                        code="initializer",
-                    )
-                position = position if depth else index
-                ctype, steps = ctype.element, (*steps, index)
+                indices = self._indices(ctype, designator)
+                position = position if depth else indices[-1]
+                ctype, ways = ctype.element, [(*way, index) for way in ways for index in indices]
             elif isinstance(designator, c_ast.ID) and isinstance(ctype, StructType):
-                way = member_path(ctype, designator.name, designator)
-                position = position if depth else ctype.members.index(way[0])
-                ctype, steps = way[-1].type, (*steps, *(m.name for m in way))
+                members = member_path(ctype, designator.name, designator)
+                position = position if depth else ctype.members.index(members[0])
+                ctype, ways = members[-1].type, [(*way, *(m.name for m in members)) for way in ways]
             else:
                 raise MacahError(
                     "the designator does not fit the type", place_of(designator), code="initializer"
@@ -102,8 +97,23 @@ class InitializerReader:
             hint = "give the next initializer a designator too, or use nested braces"
             message = "an initializer without designator behind a nested designator is not supported"
             raise MacahError(message, place_of(following), hint=hint, code="initializer")
-        self._whole(ctype, node.expr, steps)
+        if len(ways) > 1 and has_effects(node.expr):
+            message = "an initializer of several elements cannot have a side effect in a kernel"
+            raise MacahError(message, place_of(node.expr), hint="compute it before", code="initializer")
+        for way in ways:
+            self._whole(ctype, node.expr, way)
         return position
+
+    def _indices(self, ctype: ArrayType, designator: Any) -> range:
+        """The elements that `[2]` or, in GNU C, `[2 ... 4]` names."""
+        ends = (designator.expr.low, designator.expr.high) if isinstance(designator.expr, Range) else ()
+        low, high = [self.types.constant(end, self.scope) for end in ends or (designator.expr,) * 2]
+        if low < 0 or ctype.length is not None and high >= ctype.length:
+            message = "array index in initializer exceeds array bounds"
+            raise MacahError(message, place_of(designator), code="initializer")
+        if high < low:
+            raise MacahError("empty index range in initializer", place_of(designator), code="initializer")
+        return range(low, high + 1)
 
     def _elided(self, ctype: CType, waiting: deque[Any], steps: Steps) -> None:
         """Takes from `waiting` what initialises a part whose braces may have been left out."""
