@@ -7,7 +7,7 @@ leads, through other threads, to what is received here, nobody goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
 from macah.diagnostic import Diagnostic, Note
@@ -31,7 +31,7 @@ def deadlocks(
     `bubbles`: they become bubbles in the others, too.
     """
     sites = {id(site.node): site for site in threads.program.kernels}
-    steps = _steps(threads)
+    steps, turns = _steps(threads), _steps(threads, _takes_turns)
     found: set[tuple[int, int]] = set()
     for send, receive in _risky(threads):
         assert send.entry is not None
@@ -39,7 +39,7 @@ def deadlocks(
         key = (id(receive.node), id(send.node))
         if key in found or kernel.ordered or kernel.bubbles or {"*", kernel.name} & {*safe}:
             continue
-        taken = way(threads, send, receive, steps)
+        taken = way(threads, send, receive, turns if send.site is receive.site else steps)
         # Of several sends the first leave while the receive waits. That helps unless all are waited for.
         if taken and (
             not send.repeats_before(receive) or any(_takes_several(step, threads.events) for step in taken)
@@ -55,12 +55,27 @@ def _risky(threads: Threads) -> Iterator[tuple[Event, Event]]:
         for receive in inside:
             if receive.kind == "receive" and receive.node.worked is None:
                 for send in sends:
-                    overtakes = send.site is not receive.site and send.leads_to(receive, entry.depth)
+                    overtakes = _apart(send, receive) and send.leads_to(receive, entry.depth)
                     if overtakes and not _primed(send, receive, inside, threads):
                         yield send, receive
 
 
-def _steps(threads: Threads) -> Steps:
+def _apart(send: Event, receive: Event) -> bool:
+    """Whether they hardly use one stream: what creates several stands in a loop, or in a function."""
+    return send.site is not receive.site or spelled(send.stream) != spelled(receive.stream)
+
+
+def _takes_turns(step: Step) -> bool:
+    """Whether a thread asks: sends, waits for an answer, and sends again, to streams created at one place.
+
+    Of such streams it is not known who serves which. Who receives first and sends then may be the next stage
+    of a pipeline; who sends first asks.
+    """
+    receive, send = step.receive, step.send
+    return step.join is None and send.site is receive.site and send.position < receive.position
+
+
+def _steps(threads: Threads, wanted: Callable[[Step], bool] = lambda _: True) -> Steps:
     """What each thread may do behind receiving from a stream, by that stream."""
     own: dict[Thread, list[Event]] = {}
     for event in threads.events:
@@ -74,7 +89,7 @@ def _steps(threads: Threads) -> Steps:
         primed = _primed(send, receive, own[send.thread], threads)
         return not primed and _depends(receive, send, threads.names)
 
-    return by_site(all_steps(threads), counts)
+    return by_site(filter(wanted, all_steps(threads)), counts)
 
 
 def _depends(receive: Event, send: Event, names: Names) -> bool:

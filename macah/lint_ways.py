@@ -68,12 +68,15 @@ def by_site(steps: Iterable[Step], counts: Callable[[Step], bool] = lambda _: Tr
 
 
 def way(threads: Threads, send: Event, receive: Event, steps: Steps) -> list[Step] | None:
-    """The shortest way from what a kernel sends to what it receives meanwhile, through other threads."""
+    """The shortest way from what a kernel sends to what it receives meanwhile, through other threads.
+
+    Streams that are created at one place are taken for one another, as which is which is not known.
+    """
     assert send.site is not None
     waiting: list[tuple[Site, list[Step]]] = [(send.site, [])]
-    seen = {send.site}
+    seen = {send.site} - {receive.site}
     for site, found in waiting:
-        if site is receive.site:
+        if site is receive.site and found:
             return found
         for step in steps.get(site, ()):
             after = step.send.site
@@ -108,7 +111,7 @@ def one_way(threads: Threads) -> frozenset[str]:
 def _is_answered(threads: Threads, kernel: list[Event], steps: Steps) -> bool:
     sends = [event for event in kernel if event.kind == "send"]
     receives = [event for event in kernel if event.kind in _LEARNS]
-    return any(way(threads, a, b, steps) is not None for a, b in product(sends, receives))
+    return any(a.site is b.site or way(threads, a, b, steps) for a, b in product(sends, receives))
 
 
 def _is_served_in_turn(threads: Threads, kernel: list[Event]) -> bool:
