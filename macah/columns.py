@@ -20,6 +20,7 @@ from macah.alignment import opcodes
 from macah.diagnostic import Place
 
 _ATOM = re.compile(r"""\w+|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|//.*|/\*.*?(?:\*/|$)|\S""")
+_MARKER = re.compile(r'# (\d+) ("(?:[^"\\]|\\.)*")')
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -61,17 +62,55 @@ def forget_files() -> None:
 
 @lru_cache(maxsize=4)
 def _begins(text: str) -> list[int]:
-    """Where the lines of a text begin."""
-    return [0, *(match.end() for match in re.finditer("\n", text))]
+    """Where the lines of a text begin, and where another one would."""
+    return [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
+
+
+@lru_cache(maxsize=4)
+def _origins(text: str) -> list[tuple[str, int]]:
+    """The file and line that each line of a text comes from; line 0 stands for a line marker."""
+    file, following = "", 1
+    found = []
+    for line in text.split("\n"):
+        if marker := _MARKER.match(line):
+            file, following = marker[2], int(marker[1])
+            found.append((file, 0))
+        else:
+            found.append((file, following))
+            following += 1
+    return found
+
+
+def _parts(text: str, number: int) -> tuple[int, int]:
+    """The first and last of the lines between line markers that one line of the source has become.
+
+    Such are around what macros of the system's headers have expanded to.
+    """
+    origins = _origins(text)
+
+    def end(step: int) -> int:
+        at = number
+        while 0 <= at + 2 * step < len(origins) and origins[at + step][1] == 0:
+            if origins[at + 2 * step] != origins[number]:
+                break
+            at += 2 * step
+        return at
+
+    return end(-1), end(1)
 
 
 @lru_cache(maxsize=4096)
 def _words(text: str, number: int, file: str, line: int) -> tuple[dict[int, _Column], list[int]]:
     """For the column of each word of a line of the text, that in the file; and the columns in order."""
     begins = _begins(text)
-    here = text[begins[number] : begins[number + 1] - 1 if number + 1 < len(begins) else None]
+    first, last = _parts(text, number)
+    whole = "\n".join(text[begins[at] : begins[at + 1] - 1] for at in range(first, last + 1, 2))
     there = _source_line(file, line)
-    columns = _aligned(here, here if there is None else there)
+    columns = _aligned(whole, whole if there is None else there)
+    if first < last:
+        before = sum(begins[at + 1] - begins[at] for at in range(first, number, 2))
+        length = begins[number + 1] - begins[number]
+        columns = {at - before: column for at, column in columns.items() if before < at <= before + length}
     return columns, sorted(columns)
 
 

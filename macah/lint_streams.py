@@ -46,7 +46,8 @@ def _of_no_depth(unit: Any) -> Iterator[Diagnostic]:
         name = callee(node)
         if name in _DEPTH_AT and len(given := arguments(node)) > _DEPTH_AT[name]:
             depth = given[_DEPTH_AT[name]]
-            if isinstance(depth, c_ast.Constant) and depth.value.rstrip("uUlL") in ("0", "0x0", "00"):
+            zero = isinstance(depth, c_ast.Constant) and depth.value.rstrip("uUlL") in ("0", "0x0", "00")
+            if zero or isinstance(depth, c_ast.UnaryOp) and depth.op == "-":
                 message = (
                     "a stream must hold at least one element: the program ends where this one is created"
                 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from macah import ctypes, ir
 from macah.ctypes import CType, Floating, Integer, Pointer, StreamType, StructType, size_of, spell
 from macah.diagnostic import MacahError, Place
@@ -13,7 +15,10 @@ NO_FLOAT = "floating point is not supported on this architecture"
 
 def unresolved(name: str, target: CType, where: Place) -> MacahError:
     """The error for a pointer that the kernel cannot capture."""
-    hint = f"declare it as an array of known size, '{spell(target, name.split('.')[-1] + '[N]')}'"
+    unknown = iter("MLK")
+    spelled = spell(target, name.split(".")[-1] + "[N]")
+    spelled = re.sub(r"\[\*?\]", lambda _: f"[{next(unknown, '…')}]", spelled)
+    hint = f"declare it as an array of known size, '{spelled}'"
     if isinstance(target, ctypes.Void | ctypes.FunctionType):
         hint = "declare it as an array of a known type and size"
     if isinstance(target, Pointer):

@@ -25,7 +25,9 @@ def render(diagnostic: Diagnostic, read_line: ReadLine = source_line, color: boo
     lines = painter.included(diagnostic)
     lines += painter.message(severity, diagnostic.message, where, _tag(diagnostic))
     if where is not None and where.macro:
-        lines += painter.message("note", f"expanded from macro '{where.macro}'", _definition(where))
+        # Of a macro of the system's it is not known where it is defined.
+        expanded, at = f"expanded from macro '{where.macro}'", _definition(where)
+        lines += painter.message("note", expanded, at) if at else [painter.head("note", expanded, where)]
     for note in diagnostic.notes:
         lines += painter.message("note", note.message, note.where)
     if diagnostic.hint:

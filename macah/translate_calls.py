@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pycparser import c_ast
 
 from macah.program import walk
-from macah.syntax import EXPECT_FORM
+from macah.syntax import EXPECT_FORM, StreamType
 from macah.translate_batch import cursor
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def _create(translator: Translator, node: Any, name: str, arguments: list[Any]) 
             node,
             code="arguments",
         )
+    _refuse_element(translator, node, arguments[0])
     _rename(translator, node, "macah_create")
     source, element = translator.source, translator.place(arguments[0])
     depth = "" if len(arguments) > 1 else f", {_DEPTH}"
@@ -104,6 +105,22 @@ def _create(translator: Translator, node: Any, name: str, arguments: list[Any]) 
     if any(token.type == "COMMA" for token in source.tokens_in(element)):
         # As an argument of a macro.
         source.around(element, "__typeof__(", ")")
+
+
+def _refuse_element(translator: Translator, node: Any, element: Any) -> None:
+    """Refuse a type that a stream cannot have as element, which the C compiler would only be puzzled by."""
+    match translator.scopes.resolve(element.type):
+        case c_ast.PtrDecl() | c_ast.FuncDecl():
+            what, hint = "pointers", "send indices or the values themselves"
+        case c_ast.ArrayDecl():
+            what, hint = "arrays", "send the elements one by one, or a struct with the array inside"
+        case c_ast.IdentifierType(names=["void"]):
+            what, hint = "'void'", "a stream of tokens without data can be a 'char stream'"
+        case StreamType():
+            what, hint = "streams", "send an index into an array of streams"
+        case _:
+            return
+    translator.fail(f"a stream cannot carry {what}", node, hint, code="stream-element")
 
 
 def _expect(translator: Translator, node: Any, condition: Any, likelihood: Any) -> None:

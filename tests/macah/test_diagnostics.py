@@ -93,6 +93,17 @@ def test_all_mistakes_of_all_kernels_and_functions_are_shown_in_order(wrong: Pat
     assert done.returncode == 1
 
 
+def test_a_macro_of_the_system_is_told_where_it_is_used(tmp_path: Path) -> None:
+    kernel = "kernel { errno = 3; x = INT_MAX; if (INT_MIN) y = 2; }"
+    (tmp_path / "t.macah").write_text(
+        f"#include <errno.h>\n#include <limits.h>\nint main(void) {{ {kernel} }}\n"
+    )
+    said = macahc("t.macah", cwd=tmp_path).stderr
+    assert "t.macah:3:27: note: expanded from macro 'errno'" in said
+    assert "t.macah:3:38: error: 'x' undeclared" in said
+    assert "t.macah:3:64: error: 'y' undeclared" in said
+
+
 def test_mistakes_of_host_code_are_shown_before_kernels_are_mapped(tmp_path: Path) -> None:
     (tmp_path / "t.macah").write_text("int main(void) { int n = 0; kernel { n = 1; } return count; }\n")
     done = macahc("--report", "t.macah", cwd=tmp_path)
