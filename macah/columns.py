@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pycparser.c_parser import Coord
 
@@ -22,6 +25,7 @@ from macah.diagnostic import Place
 _ATOM = re.compile(r"""\w+|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|//.*|/\*.*?(?:\*/|$)|\S""")
 _MARKER = re.compile(r'# (\d+) ("(?:[^"\\]|\\.)*")')
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"[\w\"']")
 
 
 @dataclass(slots=True)
@@ -35,6 +39,13 @@ class MacahCoord(Coord):  # type: ignore[misc]
 
 _Column = tuple[int, int, str]
 """Where a word of the preprocessed text stands in the source: its columns, and the macro it came from."""
+
+
+class _Use(NamedTuple):
+    """Where a macro's name stands among the words of a line, and where its arguments end."""
+
+    name: int
+    end: int
 
 
 def place_at(coord: Any) -> Place:
@@ -134,15 +145,67 @@ def _aligned(line: str, source: str) -> dict[int, _Column]:
     if line == source:
         return {column: (column, column + len(word), "") for word, column in here}
     there = _atoms(source)
+    matched = _matched([word for word, _ in here], [word for word, _ in there])
+    uses = deque(_uses(there, {*range(len(there))} - {*matched.values()}))
     columns: dict[int, _Column] = {}
-    for kind, i1, i2, j1, j2 in opcodes([word for word, _ in here], [word for word, _ in there]):
-        for i in range(i1, i2):
-            j = j1 + (i - i1) if kind == "equal" else j1
-            if j < len(there):
-                word, column = there[j]
-                macro = word if kind == "replace" and j1 < j2 and _NAME.fullmatch(word) else ""
-                columns[here[i][1]] = (column, column + len(word), macro)
+    behind = iter([*sorted(matched.values()), len(there)])
+    following = next(behind)
+    around: list[_Use] = []  # the macros in whose arguments the last word is that is there, too
+    for i, (_, at) in enumerate(here):
+        j, macro = matched.get(i), ""
+        if j is not None:
+            following = next(behind)
+            while uses and uses[0].name < j:
+                around.append(uses.popleft())
+            while around and around[-1].end <= j:
+                around.pop()
+        elif used := [use for use in (*islice(uses, 1), *around[-1:]) if use.name < following][:1]:
+            j = used[0].name
+            macro = there[j][0]
+        else:
+            j = min(following, len(there) - 1)
+        if there:
+            word, column = there[j]
+            columns[at] = (column, column + len(word), macro)
     return columns
+
+
+def _matched(here: list[str], there: list[str]) -> dict[int, int]:
+    """Which words of a preprocessed line are which of the source.
+
+    Names, numbers and strings first; of the marks between two of them, what is alike in front and at the end.
+    """
+    ours, theirs = ([k for k, word in enumerate(words) if _WORD.match(word)] for words in (here, there))
+    found: dict[int, int] = {}
+    for kind, i1, i2, j1, _ in opcodes([here[i] for i in ours], [there[j] for j in theirs]):
+        if kind == "equal":
+            found.update((ours[i], theirs[j1 + i - i1]) for i in range(i1, i2))
+    fixed = [(-1, -1), *sorted(found.items()), (len(here), len(there))]
+    for (i1, j1), (i2, j2) in pairwise(fixed):
+        while i1 + 1 < i2 and j1 + 1 < j2 and here[i1 + 1] == there[j1 + 1]:
+            i1, j1 = i1 + 1, j1 + 1
+            found[i1] = j1
+        while i1 + 1 < i2 and j1 + 1 < j2 and here[i2 - 1] == there[j2 - 1]:
+            i2, j2 = i2 - 1, j2 - 1
+            found[i2] = j2
+    return found
+
+
+def _uses(words: list[tuple[str, int]], missing: set[int]) -> Iterator[_Use]:
+    """The macros that a line of the source uses: names that have gone."""
+    for k in sorted(missing):
+        if _NAME.fullmatch(words[k][0]):
+            yield _Use(k, _behind_arguments(words, k + 1))
+
+
+def _behind_arguments(words: list[tuple[str, int]], at: int) -> int:
+    """Where what a macro is given in parentheses ends, if they begin at this word."""
+    depth = 0
+    for end in range(at, len(words)):
+        depth += (words[end][0] == "(") - (words[end][0] == ")")
+        if depth == 0:
+            return end + 1 if end > at else at
+    return at
 
 
 def _atoms(line: str) -> list[tuple[str, int]]:

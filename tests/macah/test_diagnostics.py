@@ -104,6 +104,26 @@ def test_a_macro_of_the_system_is_told_where_it_is_used(tmp_path: Path) -> None:
     assert "t.macah:3:64: error: 'y' undeclared" in said
 
 
+def test_what_macros_with_arguments_expand_to_is_told_where_they_are_used(tmp_path: Path) -> None:
+    (tmp_path / "t.macah").write_text("""#define TWICE(s, x) do { s += (x) * 2; s -= first; } while (0)
+#define CALL(f, a) f(a, second)
+#define LIMIT (third + 1)
+static int add(int a, int b) { return a + b; }
+int main(void) {
+  int s = 0;
+  kernel {
+    for (int i = 0; i < 4; i++) TWICE(s, i);
+    if (s > LIMIT) CALL(add, s); else { TWICE(s, fourth); }
+  }
+}
+""")
+    said = macahc("t.macah", cwd=tmp_path).stderr
+    for place, name in ("8:33", "first"), ("9:20", "second"), ("9:13", "third"), ("9:50", "fourth"):
+        assert f"t.macah:{place}: error: '{name}' undeclared" in said
+    for definition in ("1:9", "2:9", "3:9"):
+        assert f"t.macah:{definition}: note: expanded from macro" in said
+
+
 def test_mistakes_of_host_code_are_shown_before_kernels_are_mapped(tmp_path: Path) -> None:
     (tmp_path / "t.macah").write_text("int main(void) { int n = 0; kernel { n = 1; } return count; }\n")
     done = macahc("--report", "t.macah", cwd=tmp_path)
