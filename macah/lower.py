@@ -59,6 +59,7 @@ def _repeated(program: Program, site: KernelSite, types: Declarations, scope: Sc
         lowering = Statements(program, types, frame, facts)
         lowering.enclosing = site.function
         lowering.block = site.node
+        lowering.storage.begin = site.node.coord.start
         try:
             lowering.statement(site.node.body)
         except Reconsider:

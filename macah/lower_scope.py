@@ -155,6 +155,8 @@ class FileScope(Scope):
     read_tag: Callable[[Any, Scope], object] = lambda node, scope: None
     nodes: dict[str, Any] = field(default_factory=dict)
     tag_nodes: dict[str, Any] = field(default_factory=dict)
+    begins: dict[str, int] = field(default_factory=dict)
+    """Where in the text each name is declared first."""
 
     def add(self, unit: Any) -> None:
         """Note what the translation unit declares."""
@@ -164,6 +166,8 @@ class FileScope(Scope):
                 continue
             self._note_tags(declaration.type)
             name = declaration.name
+            if name and declaration.coord is not None:
+                self.begins.setdefault(name, declaration.coord.start)
             if name and _weight(node) >= _weight(self.nodes.get(name)):
                 self.nodes[name] = node
 

@@ -44,6 +44,8 @@ class Storage:
     written: set[Leaf] = field(default_factory=set)
     leaves: dict[tuple[Object, tuple[str, ...]], Leaf] = field(default_factory=dict)
     statics: dict[Object, ir.Static] = field(default_factory=dict)
+    begin: int = 0
+    """Where in the text the kernel begins."""
     _captured: list[_Capture] = field(default_factory=list)
     _pointees: dict[tuple[Object, tuple[str, ...]], Object] = field(default_factory=dict)
 
@@ -54,6 +56,8 @@ class Storage:
             raise MacahError(message, where, hint="use a constant index", code="pointer-arrays")
         self._show_hidden(lvalue.object)
         root = self._root(lvalue)
+        if root is not None and isinstance(lvalue.type, StreamType):
+            raise _handle_in_units(lvalue, where)
         if root is not None:
             return self._units(root[0], where)
         key = (lvalue.object, lvalue.path)
@@ -260,15 +264,16 @@ class Storage:
             )
         return what
 
-    def make_static(self, owner: Object, function: str, image: bytes | None) -> None:
+    def make_static(self, owner: Object, function: str, image: bytes | None, later: bool = False) -> None:
         """Let a variable that cannot be named where the kernel stands be captured through a pointer."""
         line, column = (owner.where.line, owner.where.column) if owner.where else (0, 0)
         place = f"macah_static_{function}_{owner.name}_{line}_{column}"
         self.statics[owner] = ir.Static(place, owner.name, owner.where, image)
-        tags = [t for t in _structs(owner.type) if not t.tag or self.scope.find_tag(t.tag) is not t]
+        structs = _structs(owner.type)
+        tags = [t for t in structs if later or not t.tag or self.scope.find_tag(t.tag) is not t]
         # Bytes need no type that may not be known there.
         owner.raw = bool(tags)
-        owner.source = f"(*({ctypes.Pointer(owner.type)}){place}_at)"
+        owner.source = f"(*({_pointer_to(owner.type)}){place}_at)"
         if owner.raw:
             owner.source = f"(*(char (*)[{size_of(owner.type)}]){place}_at)"
 
@@ -278,11 +283,15 @@ class Storage:
         return tuple(static for owner, static in self.statics.items() if owner in used)
 
     def _show_hidden(self, owner: Object) -> None:
-        """Capture a variable of file scope through a pointer if another hides it where the kernel stands."""
-        if owner.source != owner.name or self.scope.find(owner.name) is owner or owner.origin is None:
+        """Capture a variable of file scope through a pointer if it cannot be named where the kernel stands.
+
+        Another one hides it there, or it is declared further down, before a function that the kernel calls.
+        """
+        if owner.source != owner.name or owner.origin is None or not isinstance(owner.origin[1], FileScope):
             return
-        if isinstance(owner.origin[1], FileScope):
-            self.make_static(owner, "file", None)
+        later = owner.origin[1].begins.get(owner.name, 0) > self.begin
+        if later or self.scope.find(owner.name) is not owner:
+            self.make_static(owner, "file", None, later)
 
     def _check_visible(self, owner: Object, where: Place) -> None:
         """The host names what it copies; so a captured variable must be visible where the kernel stands."""
@@ -291,6 +300,32 @@ class Storage:
             message = f"variable '{owner.name}' is not visible where the kernel block stands"
             hint = "rename the variable that hides it, or move a static variable to file scope"
             raise MacahError(message, where, hint=hint, code="not-visible")
+
+
+def _handle_in_units(lvalue: Lvalue, where: Place) -> MacahError:
+    """The error for a stream's handle in what the kernel has as bytes."""
+    name = ".".join((lvalue.object.name, *(step for step in lvalue.path if not step.startswith("@"))))
+    if not lvalue.object.raw:
+        message, hint = (
+            f"stream '{name}' in a union cannot be used in a kernel",
+            "copy the handle into a variable",
+        )
+        return MacahError(message, where, hint=f"{hint} outside the kernel block", code="stream-handle")
+    message = f"stream '{name}' is not visible where the kernel block stands"
+    hint = "declare it above the function with the kernel block, and nothing else of that name in there"
+    return MacahError(message, where, hint=hint, code="not-visible")
+
+
+def _pointer_to(ctype: CType) -> str:
+    """The C type of a pointer to a variable; of a stream it says nothing but the size of its elements."""
+    element = ctype
+    while isinstance(element, ArrayType):
+        element = element.element
+    pointer = str(ctypes.Pointer(ctype))
+    if not isinstance(element, StreamType):
+        return pointer
+    handle = f"MACAH_STREAM(struct {{ char bytes[{size_of(element.element)}]; }})"
+    return pointer.replace(str(element), handle)
 
 
 def _structs(ctype: CType) -> list[StructType]:

@@ -70,7 +70,7 @@ class Source:
     def statement_end(self, end: int) -> int:
         """The end of a statement with its semicolon, which spans of expressions leave out."""
         at = bisect_left(self._starts, end)
-        return self.tokens[at].end if self.tokens[at].type == "SEMI" else end
+        return self.tokens[at].end if at < len(self.tokens) and self.tokens[at].type == "SEMI" else end
 
     def spelled(self, span: Span) -> str:
         """The text of a span on one line, for messages and comments."""
