@@ -156,7 +156,7 @@ class FileScope(Scope):
     nodes: dict[str, Any] = field(default_factory=dict)
     tag_nodes: dict[str, Any] = field(default_factory=dict)
     begins: dict[str, int] = field(default_factory=dict)
-    """Where in the text each name is declared first."""
+    """Where in the text each name is declared first, and each struct or union is defined."""
 
     def add(self, unit: Any) -> None:
         """Note what the translation unit declares."""
@@ -180,6 +180,7 @@ class FileScope(Scope):
             self.tag_nodes[node.name] = node
         elif isinstance(node, c_ast.Struct | c_ast.Union) and node.decls:
             self.tag_nodes[node.name] = node
+            self.begins.setdefault(f"struct {node.name}", node.coord.start)
             for member in node.decls:
                 self._note_tags(getattr(member, "type", None))
 

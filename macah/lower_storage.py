@@ -289,7 +289,8 @@ class Storage:
         """
         if owner.source != owner.name or owner.origin is None or not isinstance(owner.origin[1], FileScope):
             return
-        later = owner.origin[1].begins.get(owner.name, 0) > self.begin
+        needed = [owner.name, *(f"struct {struct.tag}" for struct in _structs(owner.type))]
+        later = any(owner.origin[1].begins.get(name, 0) > self.begin for name in needed)
         if later or self.scope.find(owner.name) is not owner:
             self.make_static(owner, "file", None, later)
 
