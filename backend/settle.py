@@ -23,26 +23,26 @@ from .place import place, placement_of
 from .settler import Settler
 from .terrain import ints, rows
 
-FIRST, OTHER = 2000, 4000
-"""Moves for each operation in the attempts at an interval, at effort 1."""
+MOVES = (2000, 8000, 24_000)
+"""Moves for each operation in the first attempt at an interval, the second, and others, at effort 1: the
+first tells what is worth more, and of long ones more succeed than of several that take as long together."""
 
 SOON = range(2)
 """These come before the solver's first answer, others after it."""
 
-WORK, MOST = 8_500_000, 4
+WORK, MOST = 40_000_000, 3
 """So many others, if one comes to its moves times tiles and OVERHEAD, but from 1 to MOST."""
 
 OVERHEAD = 8
 
 BIG = 64
-"""Graphs of more operations settle from better places, have to come closer by one, and are not mended: the
-solver takes long for them. On FEW tiles, where registers are scarce, too, they take twice as many moves;
-elsewhere attempts half as long find more mappings in the same time."""
+"""Graphs of more operations settle from better places, and are not mended: the solver takes long for them. On
+FEW tiles, where registers are scarce, too, what one attempt leaves says little of the next."""
 
-LARGE = 600_000
+LARGE = 680_000
 """The most moves of an attempt."""
 
-CLOSE, EACH, CLOSER = 7, 20, 3
+CLOSE, EACH, CLOSER = 7, 20, 2
 """They end if the first leaves more conflicts than CLOSE, and one for EACH so many operations, or if after
 another none has left as few as CLOSER."""
 
@@ -50,17 +50,19 @@ BEGIN = 0.2
 """The effort of placing before, but for BIG graphs: what is near its place soon loses it, as the first
 temperature is high."""
 
-HOT, COLD, STEPS = 300.0, 50.0, 60
-"""Temperatures, in hundredths of a cycle, and steps of cooling."""
+HOT, COLD, STEPS = 250.0, 90.0, 60
+"""Temperatures, in hundredths of a cycle, and steps of cooling. Where it is colder, what is shared stays so,
+as a conflict costs 780 (words.py)."""
 
-MENDED, AROUND = 3, 1000
-"""With no more conflicts than MENDED, an attempt is not in vain yet: with AROUND conflicts the solver looks
-for a mapping with all at most a cycle, and one tile (where one conflict is left) or two, from where it is."""
+MENDED, AROUND = 2, 1000
+"""With one conflict, or no more than MENDED and fewer than before, an attempt is not in vain yet: with AROUND
+conflicts the solver looks for a mapping with all at most a cycle, and one tile (where one conflict is left)
+or two, from where it is."""
 
 FEW = 4
 """On so few tiles, which all are near, times matter more: two cycles."""
 
-REACH = 20
+REACH = 9
 """So many of the nearest units are looked at for an operation."""
 
 LONGEST = 63
@@ -145,28 +147,37 @@ def settled(
     """
     big = problem.nodes > BIG
     for number in numbers:
-        moves = round(effort * (_moves(problem) if number else FIRST))
+        moves = round(effort * MOVES[min(number, SOON.stop)])
         count, placement, kept = _cooled(problem, schedule, seed + number, moves, pulse)
         mapping = _routed(problem, placement, kept) if count == 0 else None
-        if 0 < count <= MENDED and not big:
+        if 0 < count <= min(MENDED, max(1, fewest - 1)) and not big:
             mapping = _mended(problem, placement, effort, count)
         if mapping:
             return mapping
         fewest = min(fewest, max(count, 1))
-        close = CLOSER - big if number else CLOSE + problem.nodes // EACH
-        if fewest > close or (number == 0 and refuted()):
+        if fewest > (closer(problem) if number else _close(problem)) or (number == 0 and refuted()):
             break
     return fewest
 
 
-def _moves(problem: Problem) -> int:
-    """Moves for each operation in all attempts but the first, at effort 1."""
-    return OTHER * (2 if problem.nodes > BIG and len(problem.fabric.tiles) <= FEW else 1)
+def closer(problem: Problem) -> int:
+    """With so many conflicts left by the second attempt, others may find a mapping."""
+    return CLOSE if _varies(problem) else CLOSER
+
+
+def _close(problem: Problem) -> int:
+    """With so many left by the first attempt, the second may."""
+    return CLOSE + problem.nodes // EACH * (2 if _varies(problem) else 1)
+
+
+def _varies(problem: Problem) -> bool:
+    """Whether what one attempt leaves says little of the next."""
+    return problem.nodes > BIG and len(problem.fabric.tiles) <= FEW
 
 
 def others(problem: Problem) -> range:
     """The attempts after the first ones that take about as long as the solver's answers."""
-    each = _moves(problem) * problem.nodes * (len(problem.fabric.tiles) + OVERHEAD)
+    each = min(MOVES[-1] * problem.nodes, LARGE) * (len(problem.fabric.tiles) + OVERHEAD)
     return range(SOON.stop, SOON.stop + min(max(WORK // each, 1), MOST))
 
 

@@ -21,6 +21,6 @@ cdef class Settler:
     cdef int ready(self, int e)
     cdef int pick_start(self, int n)
     cdef int order_cost(self, int n, int other)
-    cdef bint accept(self, int change, double temperature)
+    cdef int most(self, double temperature)
     cdef bint move_node(self, int n, int reach, double temperature)
     cdef bint move_value(self, int p, double temperature)

@@ -16,7 +16,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 import cython
-from cython.cimports.libc.math import exp
+from cython.cimports.libc.math import log
 
 from .words import Words
 
@@ -185,19 +185,19 @@ class Settler:
                 price += self.dear * min(lack, 1000)
         return price
 
-    def accept(self, change: cython.int, temperature: cython.double) -> cython.bint:
-        """The criterion of Metropolis."""
-        if change <= 0:
-            return True
-        if temperature <= 0.0 or change > 12.0 * temperature:
-            return False
-        return self.random(1 << 30) < exp(-change / temperature) * (1 << 30)
+    def most(self, temperature: cython.double) -> cython.int:
+        """What a move may cost: the criterion of Metropolis, with its random number drawn first.
+
+        So ways need not be found that cost more, which is what most moves fail at.
+        """
+        if temperature <= 0.0:
+            return 0
+        return cython.cast(cython.int, -log((self.random(1 << 30) + 0.5) / (1 << 30)) * temperature)
 
     def move_node(self, n: cython.int, reach: cython.int, temperature: cython.double) -> cython.bint:
         """Try one move of a node, with the node in its way taking its place."""
         old_unit: cython.int = self.unit[n]
         old_start: cython.int = self.start[n]
-        most: cython.int = cython.cast(cython.int, 12.0 * temperature)
         u: cython.int = self.pick_unit(n, reach)
         if u < 0:
             return False
@@ -209,6 +209,7 @@ class Settler:
         w: cython.int = self.head[u * self.interval + self.words.slot(s)]
         if w == n or (w >= 0 and not self.fits(w, old_unit)):
             w = -1
+        most: cython.int = self.most(temperature)
         swap: cython.bint = w >= 0
         other_start: cython.int = self.start[w] if swap else 0
         self.words.stamp += 1
@@ -230,7 +231,7 @@ class Settler:
         if swap:
             change -= self.words.in_way(w)
         change = self.words.lay_all(change, most)
-        if change <= most and self.accept(change, temperature):
+        if change <= most:
             return True
         self.words.lift_all()
         self.remove(n)
@@ -247,10 +248,10 @@ class Settler:
             return False
         self.words.stamp += 1
         self.words.touched = 0
+        most: cython.int = self.most(temperature)
         change: cython.int = -self.words.take(p)
-        most: cython.int = cython.cast(cython.int, 12.0 * temperature)
         change += self.words.lay(p, most - change)
-        if change <= most and self.accept(change, temperature):
+        if change <= most:
             return True
         self.words.lift_all()
         self.words.take_back()

@@ -17,8 +17,9 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
-from .settle import BIG, CLOSER, LONGEST, SOON, others, settled, settles
-from .solved import BRIEF, QUESTIONS, Asking, Refuted, overwritten, small, solved, tight, timed
+from .settle import CLOSE as ALMOST
+from .settle import LONGEST, SOON, closer, others, settled, settles
+from .solved import BRIEF, QUESTIONS, WEIGHTY, Asking, Refuted, overwritten, small, solved, tight, timed
 
 ATTEMPTS = 4
 """Attempts at an interval, at effort 1."""
@@ -64,9 +65,9 @@ IN_VAIN = 1.1
 """Where words leave tiles through one register alone, and the solver is not asked with patience, no attempts
 follow a hasty one that leaves more conflicts than so many times the operations."""
 
-NEAR, FAR = 3, 7
-"""If annealing that knows the ways of words leaves more conflicts than NEAR, the solver is not asked with
-patience, and no other attempts are made; if more than FAR, it is not asked at all."""
+NEAR = 3
+"""If annealing that knows the ways of words leaves more conflicts than NEAR, the solver is not asked, and no
+other attempts are made."""
 
 LOST = 4
 """With so many times more, longer intervals are tried in long steps, once each."""
@@ -201,7 +202,8 @@ class Tries:
             return True
         doubtful = self.dense and (self.glancing or not self.overwritten)
         vain = doubtful and IN_VAIN * self.problem.nodes < found < STARVED
-        self.lost |= vain and found > LOST * self._hopeless() * (1 + self.dense)
+        patient = self.settles and self.problem.nodes <= MANY  # what settles may do so in spite of that
+        self.lost |= vain and not patient and found > LOST * self._hopeless() * (1 + self.dense)
         trials.closed |= trials.refuted or vain
         return False
 
@@ -214,11 +216,14 @@ class Tries:
         return self._settle(interval, trials, SOON, 1 << 30)
 
     def _settled_at_last(self, interval: int, trials: Trials) -> bool:
-        """Whether more of it does, where little is missing."""
+        """Whether more of it does, where little is missing, and no tight schedules are refuted: then others
+        have a mapping hardly ever."""
         left = trials.settled
-        if not left or trials.closed or trials.again or left > CLOSER - (self.problem.nodes > BIG):
+        if not left or trials.closed or trials.again or left > closer(self.problem):
             return False
         trials.again = True
+        if trials.asking and trials.asking.refuted >= WEIGHTY:
+            return False
         return self._settle(interval, trials, others(self.problem), left)
 
     def _settle(self, interval: int, trials: Trials, numbers: range, fewest: int) -> bool:
@@ -296,7 +301,7 @@ class Tries:
         """Whether the solver's first answer settles it, where it is the one to ask; once for an interval."""
         if not self.overwritten or trials.asking or trials.closed or self._distant(interval):
             return False
-        if trials.settled and trials.settled > FAR and self._patient(interval):
+        if trials.settled and trials.settled > NEAR and self._patient(interval):
             return False
         found = self._asking(interval).early(self.clock.left())
         trials.asked |= found is not None
@@ -382,6 +387,8 @@ class Tries:
     def _above(self, interval: int) -> int:
         """The interval after one, on the way up."""
         step = 1 + interval // (2 if self.lost else 8)
+        if 0 < (self._trials(interval).settled or 0) <= ALMOST:
+            step = 1 + interval // 16
         lost = self.lost and self.problem.nodes > MANY
         if not self.hungry and not lost and self._patient(interval):
             step = 1

@@ -10,7 +10,7 @@ cdef class Words:
     cdef int interval, units, tiles, room, stamp, touched, dear
     cdef int[::1] code, latency, result, source, target, distance, in_at, ins, out_at, outs, tile, apart
     cdef int[::1] unit, start, held, full, owner, number, paid, stays, old_number, old_paid, old_stays
-    cdef int[::1] seen, touch, spot, cycle, old_spot, old_cycle, stay, old_stay, want
+    cdef int[::1] seen, touch, floor, spot, cycle, old_spot, old_cycle, stay, old_stay, want
     cdef Finder finder
     cdef int slot(self, int cycle)
     cdef int done(self, int n)
@@ -27,6 +27,6 @@ cdef class Words:
     cdef int take_all(self, int n)
     cdef void take_back(self)
     cdef int in_way(self, int n)
-    cdef int late(self, int p)
+    cdef int least(self, int p)
     cdef int lay_all(self, int change, int most)
     cdef void lift_all(self)

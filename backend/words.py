@@ -52,7 +52,7 @@ class Words:
         self.owner = array("i", [-1]) * slots
         self.number, self.paid, self.stays = (array("i", [0]) * (nodes + 1) for _ in range(3))
         self.old_number, self.old_paid, self.old_stays = (array("i", [0]) * (nodes + 1) for _ in range(3))
-        self.seen, self.touch = (array("i", [0]) * (nodes + 1) for _ in range(2))
+        self.seen, self.touch, self.floor = (array("i", [0]) * (nodes + 1) for _ in range(3))
         self.spot, self.cycle = (array("i", [0]) * (MOST * nodes + 1) for _ in range(2))
         self.old_spot, self.old_cycle = (array("i", [0]) * (MOST * nodes + 1) for _ in range(2))
         self.stay, self.old_stay = (array("i", [0]) * (3 * MOST * nodes + 1) for _ in range(2))
@@ -292,32 +292,43 @@ class Words:
                 return self.take(p)
         return 0
 
-    @cython.locals(i=cython.int, e=cython.int, t=cython.int, far=cython.int, lack=cython.int)
-    def late(self, p: cython.int) -> cython.int:
-        """The price of the cycles that a value's readers are too early, whatever its ways."""
-        row: cython.int = self.tile[self.unit[p]] * self.tiles
+    @cython.locals(i=cython.int, e=cython.int, q=cython.int, t=cython.int, far=cython.int)
+    def least(self, p: cython.int) -> cython.int:
+        """What laying a value costs at least: the cycles that readers are too early or too late, those that
+        it lives, and the steps to the reader that is farthest, if no word is in the way."""
+        here: cython.int = self.tile[self.unit[p]]
         done: cython.int = self.done(p)
-        lack = 0
+        late: cython.int = 0
+        longest: cython.int = 0
+        steps: cython.int = 0
         for i in range(self.out_at[p], self.out_at[p + 1]):
             e = self.outs[i]
+            q = self.tile[self.unit[self.target[e]]]
             t = self.start[self.target[e]] + self.distance[e] * self.interval - done
-            far = self.apart[row + self.tile[self.unit[self.target[e]]]]
-            if t < far:
-                lack += min(far - t, 1000)
-        return DEAR * lack
+            far = self.apart[here * self.tiles + q]
+            if t < far or t > LAYERS:
+                late += min(max(far - t, t - LAYERS), 1000)
+                continue
+            longest = max(longest, t)
+            if t > (self.interval if q == here else far):
+                far += 1  # a word that is where it is read too soon goes on, or takes another slot
+            steps = max(steps, far)
+        return DEAR * late + WAIT * longest + AGAIN * min(steps, FARTHEST)
 
-    @cython.locals(k=cython.int)
+    @cython.locals(k=cython.int, rest=cython.int)
     def lay_all(self, change: cython.int, most: cython.int) -> cython.int:
-        """Lay all that was taken, until the change is more than `most`; the change with that."""
-        sure: cython.int = change
+        """Lay all that was taken, until the change is sure to be more than `most`; the change with that."""
+        rest = 0
         for k in range(self.touched):
-            sure += self.late(self.touch[k])
-        if sure > most:
-            return sure
+            self.floor[k] = self.least(self.touch[k])
+            rest += self.floor[k]
+            if change + rest > most:
+                return change + rest
         for k in range(self.touched):
-            if change > most:
-                return change
-            change += self.lay(self.touch[k], most - change)
+            rest -= self.floor[k]
+            change += self.lay(self.touch[k], most - rest - change)
+            if change + rest > most:
+                return change + rest
         return change
 
     @cython.locals(k=cython.int)

@@ -17,6 +17,7 @@ from backend.mapping import MapOptions, Mapping, Schedule
 from backend.recipe import FIRST_PATIENT, PATIENT, Recipe
 from backend.route import Left
 from backend.search import Search
+from backend.solved import Asking
 from backend.tries import Trials
 
 GRID = load_fabric("grid4x4")
@@ -187,13 +188,11 @@ def test_of_small_graphs_the_solver_is_asked_once_one_attempt_has_failed(
         assert made == ["attempt"] * before + ["solver"]
 
 
-@pytest.mark.parametrize(
-    ("left", "asked"), [(3, ["early", "patient"]), (4, ["early"]), (7, ["early"]), (8, [])]
-)
+@pytest.mark.parametrize(("left", "asked"), [(3, ["early", "patient"]), (4, [])])
 def test_how_few_conflicts_settling_leaves_tells_what_the_solver_is_asked(
     monkeypatch: pytest.MonkeyPatch, left: int, asked: list[str]
 ) -> None:
-    """With patience up to three, briefly up to seven: with more it meets no mapping, and takes its time."""
+    """Up to three: with more it meets no mapping, and takes its time."""
     fabric = load_fabric("adres:4x4")
     dfg = layered(30, 1)
     problem, bounds, questions = Problem(dfg, fabric), minimum_interval(dfg, fabric), list[str]()
@@ -203,6 +202,39 @@ def test_how_few_conflicts_settling_leaves_tells_what_the_solver_is_asked(
     monkeypatch.setattr("backend.tries.Asking.decided", lambda *_: questions.append("patient"))
     Search(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)._try(bounds.mii, quick=False)
     assert questions == asked
+
+
+@pytest.mark.parametrize(("refuted", "made"), [(0, [range(2), range(2, 4)]), (2, [range(2)])])
+def test_where_tight_schedules_are_refuted_no_more_settles(
+    monkeypatch: pytest.MonkeyPatch, refuted: int, made: list[range]
+) -> None:
+    dfg, fabric = layered(30, 1), load_fabric("adres:4x4")
+    problem, bounds, numbers = Problem(dfg, fabric), minimum_interval(dfg, fabric), list[range]()
+
+    def early(self: Asking, _: float) -> None:
+        self.refuted = refuted
+
+    def settled(*words: object) -> int:
+        numbers.append(cast(range, words[6]))
+        return 1
+
+    monkeypatch.setattr("backend.tries.hasty", lambda *_: 1)
+    monkeypatch.setattr("backend.tries.settled", settled)
+    monkeypatch.setattr("backend.tries.Asking.early", early)
+    monkeypatch.setattr("backend.tries.Asking.decided", lambda *_: None)
+    Search(problem, bounds, 256, MapOptions(), Clock(0.0), lambda _: None)._try(bounds.mii, quick=True)
+    assert numbers == made
+
+
+def test_steps_up_are_shorter_where_little_is_missing() -> None:
+    dfg, fabric = layered(90, 1), load_fabric("satmapit:2x2")
+    bounds = minimum_interval(dfg, fabric)
+    search = Search(Problem(dfg, fabric), bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
+    far = bounds.mii + 20
+    search._trials(far).settled = 8
+    assert search._above(far) == far + 1 + far // 8
+    search._trials(far).settled = 7
+    assert search._above(far) == far + 1 + far // 16
 
 
 class Leaving(Search):
