@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 
 from arch.fabric import RESULT_FAR
@@ -49,6 +50,14 @@ class Core:
 
 
 @dataclass(frozen=True, slots=True)
+class Spots:
+    """For the operations of a core a unit, and a start, in cycles after that of the first of them."""
+
+    unit: dict[int, int]
+    start: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Refutation:
     """Why there is no mapping at an interval, in words; if that is a core, its operations."""
 
@@ -85,10 +94,25 @@ def raised(bounds: Bounds, found: Refutation) -> Bounds:
 
 def refuted(problem: Problem, interval: int) -> tuple[int, ...]:
     """The operations of a core that has no places at an interval; empty if none is known to have none."""
+    return next((core.nodes for core, found in _answers(problem, interval) if found is False), ())
+
+
+def spots(problem: Problem, interval: int) -> Spots:
+    """Places, where the solver has found some at an interval, of the core that has the most operations."""
+    some = [found for _, found in _answers(problem, interval) if isinstance(found, Spots)]
+    return max(some, key=lambda one: len(one.unit), default=Spots({}, {}))
+
+
+@lru_cache(maxsize=2)
+def _answers(problem: Problem, interval: int) -> tuple[tuple[Core, Spots | bool | None], ...]:
+    """The cores of a graph up to the first that has no places, and what the solver says of them. Kept, as who
+    has asked whether there are places wants to know, a little later, which."""
+    found: list[tuple[Core, Spots | bool | None]] = []
     for core in cores(problem, interval):
-        if _placed(problem, core, interval) is False:
-            return core.nodes
-    return ()
+        found.append((core, _placed(problem, core, interval)))
+        if found[-1][1] is False:
+            break
+    return tuple(found)
 
 
 def cores(problem: Problem, interval: int) -> list[Core]:
@@ -164,8 +188,8 @@ def _longest(nodes: int, arcs: list[tuple[int, int, int]]) -> list[list[int]]:
     return far
 
 
-def _placed(problem: Problem, core: Core, interval: int) -> bool | None:
-    """Whether a core has places; None if that is too dear to know."""
+def _placed(problem: Problem, core: Core, interval: int) -> Spots | bool | None:
+    """Places of a core, or False if it has none; None if that is too dear to know."""
     units = [problem.candidates(n) for n in core.nodes]
     if len(core.nodes) ** 2 // 2 * max(len(u) for u in units) > PAIRS:
         return None
@@ -173,9 +197,10 @@ def _placed(problem: Problem, core: Core, interval: int) -> bool | None:
     from .sat import answered, solver_of
 
     with solver_of(SOLVER) as solver:
-        _Places(problem, core, interval, Clauses(solver.add_clause))
+        places = _Places(problem, core, interval, Clauses(solver.add_clause))
         solver.conf_budget(CONFLICTS)
-        return bool(answer) if (answer := answered(solver)) is not None else None
+        answer = answered(solver)
+        return places.spots(solver.get_model()) if answer else answer
 
 
 class _Places:
@@ -190,6 +215,12 @@ class _Places:
         near: dict[tuple[int, int, int], int] = {}
         for arc in core.arcs:
             self._keep_arc(arc, near)
+
+    def spots(self, model: Sequence[int]) -> Spots:
+        """The places that a model of the clauses says."""
+        true = {literal for literal in model if literal > 0}
+        unit, time = ({n: _chosen(one, true) for n, one in some.items()} for some in (self.unit, self.time))
+        return Spots(unit, time)
 
     def _keep_groups(self, nodes: Sequence[int]) -> None:
         """Operations on one stream have one unit, those on one array one memory."""
@@ -263,3 +294,8 @@ def _one_of(clauses: Clauses, values: Sequence[int]) -> dict[int, int]:
     clauses.some(list(literals.values()))
     clauses.at_most(list(literals.values()), 1)
     return literals
+
+
+def _chosen(literals: dict[int, int], true: set[int]) -> int:
+    """The value whose literal is true."""
+    return next(value for value, literal in literals.items() if literal in true)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,14 +28,18 @@ COLUMNS = 40
 
 
 class Task(NamedTuple):
-    """What is asked of a unit: an operation; where there is a plane of bits, what of it is of one bit."""
+    """What is asked of a unit: an operation; where there is a plane of bits, what of it is of one bit; which
+    unit it has to be, if that is known."""
 
     op: str
     bits: tuple[bool, ...] = ()
     gives_bits: bool = False
+    pin: int = -1
 
     def fits(self, fabric: Fabric, unit: int) -> bool:
         """Whether a unit that does the operation does it on what there is: those on bits need bits alone."""
+        if self.pin not in (-1, unit):
+            return False
         return not fabric.is_narrow(fabric.units[unit]) or (self.gives_bits and all(self.bits))
 
 
@@ -50,14 +54,14 @@ class Problem:
     * U + u]` the resource of its output k, -1 if none. A *group* is a stream (one unit for all its
     nodes) or an array (one bank for all its nodes): streams first. Edges `pairs[2 * k]` and `[2 * k + 1]`
     bring two words of one array to one node, where there is one way from a tile to the next. `ties` are the
-    orders at a node and the pairs, counted on from them.
+    orders at a node and the pairs, counted on from them. `pins` are the only units of some nodes.
     """
 
-    def __init__(self, dfg: DFG, fabric: Fabric) -> None:
+    def __init__(self, dfg: DFG, fabric: Fabric, pins: Mapping[int, int] | None = None) -> None:
         self.dfg, self.fabric, self.terrain = dfg, fabric, terrain(fabric)
         self.nodes = len(dfg.nodes)
         self.bits = predicates(dfg) if fabric.planes else frozenset()
-        tasks = [self._task(node) for node in dfg.nodes]
+        tasks = [self._task(node, (pins or {}).get(node.id, -1)) for node in dfg.nodes]
         kinds = sorted(set(tasks))
         code = {kind: k for k, kind in enumerate(kinds)}
         self.code = ints(code[task] for task in tasks)
@@ -103,12 +107,13 @@ class Problem:
         self._pair_loads()
         self._class_nodes([(task.op, able) for task, able in zip(kinds, fits, strict=True)])
 
-    def _task(self, node: Node) -> Task:
+    def _task(self, node: Node, pin: int) -> Task:
         """What is asked of a unit that does a node."""
         if not self.fabric.planes:
-            return Task(node.op)
+            return Task(node.op, pin=pin)
         operands = tuple(narrow(operand, self.bits) for operand in node.operands)
-        return Task(node.op, operands, all((node.id, k) in self.bits for k in range(OPS[node.op].outputs)))
+        gives_bits = all((node.id, k) in self.bits for k in range(OPS[node.op].outputs))
+        return Task(node.op, operands, gives_bits, pin)
 
     def _edges_of(self, ends: array[int]) -> tuple[array[int], array[int]]:
         lists: list[list[int]] = [[] for _ in self.dfg.nodes]

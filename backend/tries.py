@@ -17,6 +17,7 @@ from .mapping import MapOptions, Mapping, Schedule
 from .moves import only_outputs
 from .recipe import MANY, RECIPES, Recipe, patient, usual
 from .route import Left
+from .seeded import seeded
 from .settle import CLOSE as ALMOST
 from .settle import LONGEST, SOON, closer, others, settled, settles
 from .solved import BRIEF, QUESTIONS, WEIGHTY, Asking, Refuted, overwritten, small, solved, tight, timed
@@ -171,6 +172,8 @@ class Tries:
                 break
             if trials.made < first and result < STARVED and (self._patient(interval) or not self.lost):
                 continue
+            if trials.made == first and self._seeded(interval, trials):
+                return
             rounds = trials.made // len(RECIPES)
             enough = trials.made >= round(ATTEMPTS * effort) and trials.fewest > LIKELY
             if result > LOST * hopeless or (not short and (enough or trials.fewest > hopeless)):
@@ -237,6 +240,16 @@ class Tries:
             self.best = found
             self.report(f"II {interval}: mapped with all ways of words")
         trials.closed |= trials.refuted
+        return isinstance(found, Mapping)
+
+    def _seeded(self, interval: int, trials: Trials) -> bool:
+        """Whether attempts around the places of a core give a mapping, where little is missing."""
+        if trials.fewest > LIKELY or trials.closed or self.glancing or self.dense:
+            return False
+        found = seeded(self.ahead.attempts, interval, self._pulse(f"II {interval}, around a core"))
+        if isinstance(found, Mapping):
+            self.best = found
+            self.report(f"II {interval}: mapped around a core")
         return isinstance(found, Mapping)
 
     def _attempts(self, interval: int) -> tuple[int, int]:
