@@ -42,9 +42,9 @@ FEW tiles, where registers are scarce, too, what one attempt leaves says little 
 LARGE = 680_000
 """The most moves of an attempt."""
 
-CLOSE, EACH, CLOSER = 7, 20, 2
+CLOSE, EACH, CLOSER, CLOSEST = 7, 20, 2, 1
 """They end if the first leaves more conflicts than CLOSE, and one for EACH so many operations, or if after
-another none has left as few as CLOSER."""
+the second none has left as few as CLOSER, or after another as few as CLOSEST."""
 
 BEGIN = 0.2
 """The effort of placing before, but for BIG graphs: what is near its place soon loses it, as the first
@@ -61,6 +61,10 @@ or two, from where it is."""
 
 FEW = 4
 """On so few tiles, which all are near, times matter more: two cycles."""
+
+NEAR, LEFT = 3, 10
+"""From half of the steps on, an attempt ends with more conflicts than NEAR, one for twice EACH so many
+operations, and one for LEFT steps left: of those that end without conflicts hardly any has had so many."""
 
 REACH = 9
 """So many of the nearest units are looked at for an operation."""
@@ -155,14 +159,16 @@ def settled(
         if mapping:
             return mapping
         fewest = min(fewest, max(count, 1))
-        if fewest > (closer(problem) if number else _close(problem)) or (number == 0 and refuted()):
+        if fewest > (closer(problem, number) if number else _close(problem)) or (number == 0 and refuted()):
             break
     return fewest
 
 
-def closer(problem: Problem) -> int:
-    """With so many conflicts left by the second attempt, others may find a mapping."""
-    return CLOSE if _varies(problem) else CLOSER
+def closer(problem: Problem, number: int = 1) -> int:
+    """With so many conflicts left by the second attempt or a later one, the next may find a mapping."""
+    if _varies(problem):
+        return CLOSE
+    return CLOSER if number < SOON.stop else CLOSEST
 
 
 def _close(problem: Problem) -> int:
@@ -195,9 +201,9 @@ def _cooled(
             homes[node.stream] = begin.unit[node.id]
     places = begin.unit, begin.schedule.start, homes
     settler = Settler(problem, interval, seed, places, ways)
-    count = settler.conflicts()
+    count, near = settler.conflicts(), NEAR + problem.nodes // (2 * EACH)
     for step in range(STEPS):
-        if count == 0:
+        if count == 0 or (2 * step >= STEPS and count > near + (STEPS - step) // LEFT):
             break
         pulse(count)
         temperature = HOT * (COLD / HOT) ** (step / (STEPS - 1))

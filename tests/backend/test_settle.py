@@ -22,7 +22,7 @@ from backend.dfg import DFG
 from backend.exact_domain import Domain
 from backend.flat import Problem
 from backend.mapping import MapOptions, Mapping, Placement
-from backend.settle import CLOSE, CLOSER, MENDED, closer, others, settled, settles, ways_of
+from backend.settle import CLOSE, CLOSER, CLOSEST, MENDED, closer, others, settled, settles, ways_of
 
 TORUS, ADRES = load_fabric("satmapit:3x3"), load_fabric("adres:3x3")
 
@@ -118,7 +118,8 @@ def left(
 def test_attempts_end_where_the_first_leave_many_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left(monkeypatch, [CLOSE + 1]) == 1
     assert left(monkeypatch, [CLOSE, CLOSER + 1]) == 2
-    assert left(monkeypatch, [CLOSE, CLOSER, 5, 5]) == 4
+    assert left(monkeypatch, [CLOSE, CLOSER, CLOSEST + 1, 5]) == 4 - (CLOSER > CLOSEST)
+    assert left(monkeypatch, [CLOSE, CLOSEST, 5, 5]) == 4
     assert left(monkeypatch, [1], refuted=True) == 1
 
 
@@ -183,6 +184,38 @@ def test_of_two_conflicts_those_that_are_fewer_than_before_are_mended(
     schedule = Attempts(problem, MapOptions()).schedule(4, 0)
     assert settled(problem, schedule, 1, 1.0, lambda: False, nothing, range(4)) == 1
     assert mended == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count", "steps"), [(16, 7, 30), (16, 6, 31), (16, 1, 60), (16, 0, 0), (90, 8, 31)]
+)
+def test_an_attempt_ends_where_hardly_any_with_so_many_conflicts_has_ended_well(
+    monkeypatch: pytest.MonkeyPatch, nodes: int, count: int, steps: int
+) -> None:
+    """From half of its 60 steps on: the fewer are left, the fewer are too many; of large graphs, more."""
+    cooled: list[int] = []
+
+    class Stuck:
+        def __init__(
+            self, _: Problem, __: int, ___: int, places: tuple[list[int], ...], ____: object
+        ) -> None:
+            self.places = lambda: tuple(list(some) for some in places)
+
+        def conflicts(self) -> int:
+            return count
+
+        def cool(self, moves: int, reach: int, temperature: float) -> int:
+            cooled.append(moves)
+            return count
+
+        def whereabouts(self) -> list[list[tuple[int, int, int, bool]]]:
+            return []
+
+    monkeypatch.setattr(settle, "Settler", Stuck)
+    problem = Problem(layered(nodes, 1), TORUS)
+    schedule = Attempts(problem, MapOptions()).schedule(20, 0)
+    assert settle._cooled(problem, schedule, 1, 2000, nothing)[0] == count
+    assert len(cooled) == steps
 
 
 def test_what_large_graphs_leave_on_few_tiles_alone_says_little() -> None:
