@@ -102,6 +102,8 @@ class _Survey(LoopUnroller):
     ) -> list[list[Const]] | None:
         """What a loop's counter is in its iterations, for each time it begins; None if that is not known."""
         found, left, variable = list[list[Const]](), MOST_TURNS, counter.variable
+        if not written((stmt,)).isdisjoint({*variables_in(stmt.condition)} - {variable}):
+            return None
         for turn in turns:
             known = {**{v: c for v, c in (self.known or {}).items() if v is not variable}, **turn}
             first = map_expr(replace_reads(start, known), fold)

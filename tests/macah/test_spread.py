@@ -156,6 +156,7 @@ def test_trips_of_a_nest() -> None:
         ("for (int i = 0; i < 9; i++) for (int j = i * n; j < 9; j++) a[j] = 0;", ()),
         ("for (int i = 0; i < 5000; i++) for (int j = 0; j < i; j++) a[j] = 0;", ()),
         ("for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) a[j] = 0;", ()),
+        ("int m = 9; for (int i = 0; i < m; i++, m--) for (int j = 0; j < i; j++) a[j] = 0;", ()),
     ],
 )
 def test_rows_whose_lengths_follow_from_counters_are_known(body: str, rows: Iterable[int]) -> None:
