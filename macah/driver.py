@@ -192,7 +192,8 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
     errors = [diagnostic for diagnostic in found if diagnostic.severity == "error"]
     # In mode c the C compiler comes next anyway.
     if errors or not in_c and options.action != "emit" and program.kernels:
-        found += host_mistakes(program, adpc, LANGUAGE, errors)
+        flags = (*LANGUAGE, *options.messages.warnings.for_compiler())
+        found += host_mistakes(program, adpc, flags, errors)
     if not errors:
         lowered = [k for k in kernels if k is not None]
         read_unrolling(program, options.unroll).check(lowered)

@@ -11,6 +11,7 @@ from pycparser import c_ast
 
 from . import gcc_json, ir
 from .codes import CODES
+from .columns import place_at
 from .deep import deep_recursion
 from .diagnostic import Diagnostic, MacahError, Place
 from .includes import with_includes
@@ -21,6 +22,9 @@ from .passes.unroll_for import unroll_for
 from .program import Program, place_of, walk
 from .toolchain import compiler_command
 from .translate import translate
+
+Order = tuple[str, int, int]
+"""A place as it is compared with others: as of `Diagnostic.order`."""
 
 # The passes that find mistakes.
 _PASSES = (inline_calls, unroll_for, separate_streams)
@@ -62,7 +66,10 @@ def as_in_c(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
 def host_mistakes(
     program: Program, adpc: Mapping[str, int], flags: Sequence[str], known: Sequence[Diagnostic]
 ) -> list[Diagnostic]:
-    """What the C compiler finds wrong with the translated program, beyond what is `known` of kernels."""
+    """What the C compiler finds wrong with the translated program, beyond what is `known` of kernels.
+
+    Where nothing is wrong, what it warns of in kernels, as `flags` say: in the host part these are not C.
+    """
     if not gcc_json.supported():
         return []
     try:
@@ -74,7 +81,6 @@ def host_mistakes(
         *compiler_command(),
         *flags,
         *translation.flags,
-        "-w",
         "-fsyntax-only",
         "-fdiagnostics-format=json",
         "-x",
@@ -82,9 +88,13 @@ def host_mistakes(
         "-",
     ]
     done = subprocess.run(command, input=translation.text.encode(), capture_output=True, check=False)
-    found = [d for d in gcc_json.read(done.stderr.decode(errors="replace")) if d.severity == "error"]
-    covered = list(_covered(program, known))
-    return [replace(d, code="c-compiler") for d in found if not _is_in(d.where, covered)]
+    found = gcc_json.read(done.stderr.decode(errors="replace"))
+    errors, covered = [d for d in found if d.severity == "error"], list(_covered(program, known))
+    if errors or known:
+        return [replace(d, code="c-compiler") for d in errors if not _is_in(d.where, covered)]
+    warned = [d for d in found if d.severity == "warning" and d.option and d.where is not None]
+    kernels = [_extent(site.node, site.where) for site in program.kernels if warned]
+    return [d for d in warned if any(first <= d.order <= last for first, last in kernels)]
 
 
 def _covered(program: Program, known: Sequence[Diagnostic]) -> Iterator[tuple[Place, int]]:
@@ -104,6 +114,13 @@ def _covered(program: Program, known: Sequence[Diagnostic]) -> Iterator[tuple[Pl
 def _lines(node: Any, first: Place) -> tuple[Place, int]:
     lines = (n.coord.line for n in walk(node) if n.coord is not None and n.coord.file == first.file)
     return first, max(lines, default=first.line)
+
+
+def _extent(node: Any, first: Place) -> tuple[Order, Order]:
+    """Where a node begins, and where the last begins of what is in it."""
+    places = [place_at(n.coord) for n in walk(node) if n.coord is not None and n.coord.file == first.file]
+    orders = [(place.file, place.line, place.column) for place in (first, *places)]
+    return min(orders), max(orders)
 
 
 def _is_in(where: Place | None, parts: Sequence[tuple[Place, int]]) -> bool:

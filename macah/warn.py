@@ -25,7 +25,7 @@ class WarningOptions:
         """Diagnostics without the warnings that are off; those that are to be errors are."""
         found = []
         for diagnostic in diagnostics:
-            if diagnostic.severity != "warning":
+            if diagnostic.severity != "warning" or diagnostic.option:  # of the C compiler, which was told
                 found.append(diagnostic)
             elif not self.is_on(diagnostic.code):
                 continue

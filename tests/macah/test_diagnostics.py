@@ -255,6 +255,26 @@ def test_gccs_own_warnings_follow_the_same_options(tmp_path: Path) -> None:
     assert [d["option"] for d in json.loads(done.stderr)] == ["-Wunused-variable"]
 
 
+IN_KERNEL = """int main(void) {
+  int n = 3, unused;
+  kernel {
+    if (n = 5) n++; } if (n = 6) return n;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["c", "dataflow", "mapped"])
+def test_gcc_warns_of_kernels_in_every_mode(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "t.macah").write_text(IN_KERNEL)
+    said = macahc("--mode", mode, "-Wall", "t.macah", cwd=tmp_path).stderr
+    assert said.count("t.macah:4:9: warning: ") == said.count("t.macah:4:27: warning: ") == 1
+    assert said.count("[-Wparentheses]") == 2
+    assert said.count("[-Wunused-variable]") == 1
+    assert macahc("--mode", mode, "-Wall", "-w", "t.macah", cwd=tmp_path).stderr == ""
+    done = macahc("--mode", mode, "-Werror=parentheses", "t.macah", cwd=tmp_path)
+    assert "t.macah:4:9: error: " in done.stderr and done.returncode == 1
+
+
 # ---- --explain -------------------------------------------------------------------------------------
 
 
