@@ -145,6 +145,7 @@ CODES: dict[str, Code] = {
     "send-after-close": _warning("a send to a stream that has been closed", "default"),
     "ended-loop": _warning("a loop asks at the wrong moment whether a stream has ended", "default"),
     "endless-loop": _warning("a loop waits for what nothing in it changes", "default"),
+    "undefined-result": _warning("an operation of a kernel has no defined result", "default"),
     "vacated-element": _warning("an element is read that a shift has vacated", "default"),
     "same-memory": _warning("a kernel gets one piece of memory under two names", "default"),
     "memory-size": _warning("a kernel's arrays are too large for the architecture", "default"),

@@ -11,6 +11,7 @@ from backend.mapping import DoesNotFit, Shortage
 from macah import ir
 from macah.diagnostic import Diagnostic, MacahError, Note
 from macah.lint_unchanging import unchanging_loops
+from macah.lint_undefined import undefined_operations
 from macah.lint_vacated import vacated_reads
 from macah.passes.inline_calls import inline_calls
 from macah.passes.pipeline import optimize
@@ -27,6 +28,7 @@ def kernel_warnings(kernels: Sequence[ir.Kernel], fabric: Fabric | None) -> Iter
     """Those of all kernels; a kernel that a pass refuses has none, as that is an error."""
     for kernel in kernels:
         try:
+            yield from undefined_operations(kernel)
             inlined = inline_calls(kernel)
             yield from unchanging_loops(inlined)
             flat = unroll_for(inlined)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pycparser import c_ast
 
+from macah.diagnostic import MacahError
 from macah.program import Program, has_effects, walk
 from macah.translate_calls import is_constant
 
@@ -68,7 +69,16 @@ def _is_harmless(translator: Translator, name: str, left: Any, right: Any) -> bo
         # Where all is constant, C may want a constant: in a table's initializer, say.
         known = value is not None and 0 <= value < _width(translator.scopes.type_of(left))
         return is_constant(translator, left) or known
-    return value != 0
+    return bool(value) or (is_constant(translator, left) and not _is_zero(translator, right))
+
+
+def _is_zero(translator: Translator, constant: Any) -> bool:
+    """Whether an expression of constants is known to be 0."""
+    declarations = translator.declarations
+    try:
+        return not declarations.number(constant, declarations.file)[1]
+    except MacahError:
+        return False
 
 
 def _width(kind: Any) -> int:
