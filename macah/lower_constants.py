@@ -110,9 +110,9 @@ def string_units(spelled: str) -> tuple[Integer, list[int]]:
 
 def _character(escape: re.Match[str]) -> str:
     """The character that `\\u00e9` or `\\U0001f600` names; other escapes stay."""
-    code = int(escape[1] or escape[2] or "0", 16)
-    named = 0 < code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF
-    return chr(code) if named else escape[0]
+    number = int(escape[1] or escape[2] or "0", 16)
+    named = 0 < number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if named else escape[0]
 
 
 def _escaped(escape: bytes) -> int:

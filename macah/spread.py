@@ -36,7 +36,7 @@ from macah.walk import statements
 from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
 
 FACTORS = (2, 4, 8, 16, 32)
-GAIN = 0.85
+GAIN = 0.83
 """Copies must leave at most this share of the cycles."""
 
 MOST_STATEMENTS = 400
