@@ -45,9 +45,10 @@ class LoopTrips:
     loops: tuple[LoopTrips, ...]
 
 
-def loop_trips(kernel: ir.Kernel) -> tuple[LoopTrips, ...]:
-    """The loops of a kernel without calls and FOR loops."""
+def loop_trips(kernel: ir.Kernel, by_row: bool = True) -> tuple[LoopTrips, ...]:
+    """The loops of a kernel without calls and FOR loops; `by_row`: with `LoopTrips.rows`, which take long."""
     survey = _Survey({})
+    survey.turns = [{}] if by_row else None
     survey.body(kernel.body)
     return tuple(survey.loops)
 
@@ -59,7 +60,7 @@ class _Survey(LoopUnroller):
         super().__init__(factors)
         self.loops: list[LoopTrips] = []
         self.counters: list[Variable | None] = []  # of the loops around
-        self.turns: list[Counts] | None = [{}]  # what these are each time a loop begins, if that is known
+        self.turns: list[Counts] | None = None  # what these are each time a loop begins, if that is known
 
     def loop(self, stmt: ir.While, out: list[Stmt]) -> None:
         self.visit(stmt, out, lambda: super(_Survey, self).loop(stmt, out))

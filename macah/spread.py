@@ -95,8 +95,9 @@ def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: 
 
 def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: int) -> Choice:
     plain = opened(kernel)
-    trials = Trials(kernel, loop_trips(plain), fabric, most, jobs)
-    if not fabric.memories or sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS:
+    tries = bool(fabric.memories) and sum(1 for _ in statements(plain.body)) <= MOST_STATEMENTS
+    trials = Trials(kernel, loop_trips(plain, by_row=tries), fabric, most, jobs)
+    if not tries:
         return trials.made(kernel)
     best = trials.choice(kernel)
     if automatic and enabled(kernel, "unroll_loops"):

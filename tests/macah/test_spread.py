@@ -160,10 +160,12 @@ def test_trips_of_a_nest() -> None:
     ],
 )
 def test_rows_whose_lengths_follow_from_counters_are_known(body: str, rows: Iterable[int]) -> None:
-    loops = loop_trips(unroll_for(inline_calls(lowered(body))))
-    while loops[0].loops:
-        loops = loops[0].loops
-    assert loops[0].rows == tuple(rows)
+    kernel = unroll_for(inline_calls(lowered(body)))
+    for by_row, expected in ((True, tuple(rows)), (False, ())):
+        loops = loop_trips(kernel, by_row)
+        while loops[0].loops:
+            loops = loops[0].loops
+        assert loops[0].rows == expected
 
 
 def test_copies_are_chosen_by_the_rows_there_are() -> None:
