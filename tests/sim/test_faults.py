@@ -220,14 +220,14 @@ int main(int argc, char **argv)
 """
 
 
-# FST needs a page for what it writes besides.
+# FST needs pages for what it writes besides.
 @pytest.mark.parametrize(
     ("simulator", "suffix", "spare"),
     [
         ("icarus", "vcd", 0),
-        ("icarus", "fst", 1),
+        ("icarus", "fst", 3),
         pytest.param("verilator", "vcd", 0, marks=VERILATOR),
-        pytest.param("verilator", "fst", 2, marks=VERILATOR),
+        pytest.param("verilator", "fst", 3, marks=VERILATOR),
     ],
 )
 def test_a_waveform_that_just_fits(
@@ -240,7 +240,7 @@ def test_a_waveform_that_just_fits(
     subprocess.run(command, check=True, timeout=600)
     (tmp_path / "tmp").mkdir()
     place = Place(made, tmp_path / "tmp")
-    assert (place.run("20").returncode, place.run("20").stderr) == (0, "")
+    assert (place.run("9").returncode, place.run("9").stderr) == (0, "")
     whole = wave.stat().st_size
     pages = -(-whole // PAGE)
     for room, status in ((pages + spare, 0), (pages - 1, 1)):
@@ -249,7 +249,7 @@ def test_a_waveform_that_just_fits(
         with filler.open("wb") as file:
             left = os.statvfs(full)
             file.write(bytes(left.f_bavail * left.f_frsize - room * PAGE))
-        done = place.run("20")
+        done = place.run("9")
         assert done.returncode == status, done.stderr
         assert (wave.stat().st_size == whole) == (status == 0)
         assert (f"cannot write the waveform in '{full}': No space left" in done.stderr) == (status == 1)
