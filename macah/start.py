@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import gc
 import os
 import signal
 import sys
-import threading
+import time
 
 SOON = 0.001
-"""After so many seconds a signal that was lost comes again."""
+"""After so many seconds a signal that was lost comes again, or a few of them on a busy machine."""
 
 
 def hear_again() -> None:
@@ -25,7 +26,24 @@ def _ignored(lost: sys.UnraisableHookArgs) -> None:
     if number is None:
         sys.__unraisablehook__(lost)
     else:
-        threading.Timer(SOON, os.kill, (os.getpid(), number)).start()
+        _thread.start_new_thread(_send_again, (number,))  # one that nobody waits for here
+
+
+def _send_again(number: int) -> None:
+    time.sleep(SOON)
+    while _is_ignored():  # else it would be lost in there
+        time.sleep(SOON)
+    os.kill(os.getpid(), number)
+
+
+def _is_ignored() -> bool:
+    """Whether some thread is in `_ignored` still."""
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            if frame.f_code is _ignored.__code__:
+                return True
+            frame = frame.f_back
+    return False
 
 
 def collect_rarely() -> None:
