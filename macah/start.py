@@ -38,11 +38,12 @@ def _send_again(number: int) -> None:
 
 def _is_ignored() -> bool:
     """Whether some thread is in `_ignored` still."""
-    for frame in sys._current_frames().values():
-        while frame is not None:
-            if frame.f_code is _ignored.__code__:
-                return True
-            frame = frame.f_back
+    frames = [*sys._current_frames().values()]
+    while frames:
+        frame = frames.pop()
+        if frame.f_code is _ignored.__code__:
+            return True
+        frames += [frame.f_back] if frame.f_back else []
     return False
 
 
