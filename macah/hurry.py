@@ -33,6 +33,10 @@ Rows = tuple[int, ...]
 SHORT = 6
 """So many iterations are expected of a row of unknown length: empty ones cost more the shorter rows are."""
 
+LONGER = 1.5
+"""Where data decide how long rows are, those of one iteration may take so many times as long as without
+empty ones: there may be no others."""
+
 ROWS = (2, 3, 4)
 """So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
 
@@ -190,7 +194,10 @@ class _Delays:
     def pays(self, tried: Choice) -> bool:
         """Whether a choice is better than the best one so far."""
         fits = len(tried.dfg.nodes) <= self.trials.most
-        return fits and _row_costs(tried, self.trials) < _row_costs(self.found, self.trials)
+        alone = self.trials.full(tried) * (1 + tried.kernel.delay)
+        if not fits or (alone > LONGER * self.reached and _has_tested_rows(self.trials.loops)):
+            return False
+        return _row_costs(tried, self.trials) < _row_costs(self.found, self.trials)
 
 
 def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool) -> Iterator[Rows]:
@@ -238,6 +245,16 @@ def _has_sequences(loops: tuple[LoopTrips, ...]) -> bool:
 def _has_rows(loops: tuple[LoopTrips, ...]) -> bool:
     """True if there is a loop in another one that does not always run equally often."""
     return any(_has_rows(loop.loops) or any(inner.trips is None for inner in loop.loops) for loop in loops)
+
+
+def _has_tested_rows(loops: tuple[LoopTrips, ...], inside: bool = False) -> bool:
+    """True if there is an innermost loop in another one of which data decide how often it runs."""
+    return any(
+        _has_tested_rows(loop.loops, True)
+        if loop.loops
+        else inside and loop.trips is None and not loop.counted
+        for loop in loops
+    )
 
 
 def _has_several(loops: tuple[LoopTrips, ...]) -> bool:

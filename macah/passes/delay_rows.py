@@ -6,19 +6,20 @@ A row here is what an iteration of the outer loop does. Flattened as it is, the 
 start of the next row follow each other in one iteration, and the next iteration waits for all of it, though
 few rows may end. With a delay of n it becomes
 
-    start = 1; started_1 = ... = started_n = again = 0;
+    start = 1; started_1 = ... = started_n = again = 0;  w = those v that E changes;
     do {
-      v = those of before;  [start] S with v;  e = g with v;
-      [started_n] take the v of n iterations ago;  active = again | started_n;
+      u = w, and other v;  [start] S with u;  e = g with u;
+      [started_n] v = the u of n iterations ago;  active = again | started_n;
       run = again | (started_n & e of n iterations ago);
       [run] B;  again = run & b;  left = active & !again;
-      [left] E;  more = d;
+      w = v;  [left] E with w;  more = d with w;
       started_n = started_(n-1); ... started_1 = start;  start = left;
     } while (!left | more);
+    v = w;
 
-Nothing else changes between the start of S and that of the row, so what S does slowly has n + 1 iterations:
-a load whose result decides whether the row is run at all, a division, what is received. A row costs n
-iterations more. More loops around the inner one are made one before. `Kernel.delay` says what n is.
+Nothing else changes between the end of a row and the start of the next one, so what E and S do slowly has
+n + 1 iterations: a load whose result decides whether the row is run at all, a division, what is received. A
+row costs n iterations more. More loops around the inner one are made one before. `Kernel.delay` is n.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from macah.passes.merge import guarded
 from macah.passes.nest import unwrapped, with_loop
 from macah.passes.past import Past, past
 from macah.passes.predicate import Predicates, either, negate, select
-from macah.walk import Renaming, both, read, targets, written
+from macah.walk import Renaming, both, targets
 
 
 def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
@@ -70,17 +71,7 @@ class _Delayer:
             flat = Flattener(self.kernel, self.predicates, innermost).flatten(loop, after, frozenset(), {})
             state, loop = flat.state, flat.loop
         parts = parts_of(loop.body)
-        return (*state, *self.delayed(loop, self.with_own_invariants(parts), after)) if parts else None
-
-    def with_own_invariants(self, parts: Parts) -> Parts:
-        """The same, where what ends a row changes nothing that the inner loop reads and does not write."""
-        inner = replace(parts.inner, guard=ir.TRUE)
-        changed = dict.fromkeys(v for stmt in parts.after for v in targets(stmt))
-        kept = read((inner,)) - written((inner,))
-        own = Renaming({v: self.predicates.like(v) for v in changed if v in kept})
-        before = (*parts.before, *(Assign(new, Read(v), inner.where) for v, new in own.variables.items()))
-        inner = replace(inner, body=own.body(inner.body), condition=own.expr(inner.condition))
-        return Parts(before, replace(inner, guard=parts.inner.guard), parts.after)
+        return (*state, *self.delayed(loop, parts, after)) if parts else None
 
     def delayed(self, loop: DoWhile, parts: Parts, after: Live) -> Body:
         """The one loop of two, and what stands before it."""
@@ -91,11 +82,12 @@ class _Delayer:
         )
         started = self.turns_ago(start)
         starts = started.values[-1]
-        goes_on = Assign(more, self.predicates.truth(loop.condition), where)
         ends = live_at_body_end(loop, after)
-        finish = live_before((*parts.after, goes_on), ends)
+        last = (*parts.after, Assign(more, self.predicates.truth(loop.condition), where))
+        finish = live_before(last, ends)
         resumes = live_in_loop(inner, finish)
-        early = self.early(parts, start, starts, resumes | finish)
+        ended = self.copies(parts.after)
+        early = self.early(parts, start, starts, resumes | finish, ended)
         body = (*inner.body, Assign(inner_more, self.predicates.truth(inner.condition), inner.where))
         code: Body = (
             *early.code,
@@ -104,26 +96,37 @@ class _Delayer:
             *self.guarded(body, run, finish | ends),
             Assign(again, both(Read(run), Read(inner_more)), where),
             Assign(left, both(Read(active), negate(Read(again))), where),
-            *self.guarded((*parts.after, goes_on), left, resumes | ends),
+            *(Assign(new, Read(v), where) for v, new in ended.items() if v in finish),
+            *self.guarded(Renaming(ended).body(last), left, resumes | ends),
             *early.steps,
             *started.steps,
             Assign(start, Read(left), where),
         )
         state = (Assign(start, ir.TRUE, where), Assign(again, ir.FALSE, where), *started.start, *early.state)
-        return (*state, replace(loop, body=code, condition=either(negate(Read(left)), Read(more))))
+        flat = replace(loop, body=code, condition=either(negate(Read(left)), Read(more)))
+        return (*state, flat, *(Assign(v, Read(new), where) for v, new in ended.items() if v in after))
 
-    def early(self, parts: Parts, start: Variable, starts: Variable, needed: Live) -> _Early:
-        """What stands before the inner loop, if `start`, and is taken over when that `starts`."""
+    def early(
+        self, parts: Parts, start: Variable, starts: Variable, needed: Live, ended: dict[Variable, Variable]
+    ) -> _Early:
+        """What stands before the inner loop, if `start`, and is taken over when that `starts`.
+
+        With what ended the row before: `ended` says what has it.
+        """
         entered, where = self.predicates.variable("entered", parts.inner.where), parts.inner.where
-        before = (*parts.before, Assign(entered, self.predicates.truth(parts.inner.guard), where))
-        own = Renaming(
-            {v: self.predicates.like(v) for v in dict.fromkeys(v for s in before for v in targets(s))}
+        set_before = {v for stmt in parts.before for v in targets(stmt)}
+        before = (
+            *parts.before,
+            *(Assign(v, Read(v), where) for v in ended if v in needed and v not in set_before),
+            Assign(entered, self.predicates.truth(parts.inner.guard), where),
         )
+        own = self.copies(before)
         # A receive that does not take place leaves its variables as they are.
         found, kept = _Early(), live_before(before, needed)
-        found.code += [Assign(copy, Read(v)) for v, copy in own.variables.items() if v in kept]
-        found.code += self.guarded(own.body(before), start, frozenset())
-        for variable, copy in own.variables.items():
+        found.state += [Assign(new, Read(v), where) for v, new in ended.items() if v in kept]
+        found.code += [Assign(copy, Read(ended.get(v, v))) for v, copy in own.items() if v in kept]
+        found.code += self.guarded(Renaming({**ended, **own}).body(before), start, frozenset())
+        for variable, copy in own.items():
             if variable in needed or variable is entered:
                 before_it = self.turns_ago(copy)
                 found.state += before_it.start
@@ -134,6 +137,10 @@ class _Delayer:
                     taken = select(Read(starts), Read(before_it.values[-1]), Read(variable))
                     found.code.append(Assign(variable, taken, where))
         return found
+
+    def copies(self, body: Body) -> dict[Variable, Variable]:
+        """A variable like each one that a body writes."""
+        return {v: self.predicates.like(v) for v in dict.fromkeys(v for stmt in body for v in targets(stmt))}
 
     def turns_ago(self, variable: Variable) -> Past:
         """The values of one, two, … iterations ago, up to the delay."""
