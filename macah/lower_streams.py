@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, CType, Integer, StreamType, compatible
+from macah.ctypes import ArrayType, CType, Floating, Integer, StreamType, compatible
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, convert, index_word, negation
 from macah.lower_base import type_text
@@ -137,6 +137,8 @@ class Streams(Expressions, Elements):
         ):
             if not isinstance(element, ctypes.StructType):
                 integer_type(element, "the stream's element", where)
+                if isinstance(target.type, Floating):
+                    integer_type(target.type, target.object.name, where)
             message = f"incompatible types when receiving type '{element}' into type '{target.type}'"
             raise MacahError(message, where, code="incompatible-types")
 
