@@ -8,6 +8,7 @@ from macah.mistakes import Mistake, describe, type_of, value_of
 from macah.tokens import TokenList
 
 _THREADS = {"thread", "threads", "task", "spawn", "fork", "parallel", "par"}
+_TYPES = {"CHAR", "SHORT", "INT", "LONG", "SIGNED", "UNSIGNED", "_BOOL", "TYPEID"}
 _MARKS_BEHIND = {"SEMI", "COMMA", "RPAREN", "RBRACKET", "RBRACE", "EQUALS"}
 
 
@@ -16,6 +17,9 @@ def receive_inside(tokens: TokenList, expected: str) -> Mistake | None:
     if type_of(tokens.peek()) != "RECEIVE":
         return None
     hint = "receive into a variable first: 'x <? s;', and use that"
+    if type_of(tokens.peek(0)) == "ID" and type_of(tokens.peek(-1)) in _TYPES:
+        name = value_of(tokens.peek(0))
+        hint = f"declare '{name}' in a statement of its own, and receive behind it: '{name} <? s;'"
     message = "a receive '<?' must be a statement of its own or stand in the head of 'for'"
     return Mistake(message, hint, "transfer")
 
@@ -74,7 +78,8 @@ def reversed_receive(tokens: TokenList, expected: str) -> Mistake | None:
 
 def kernel_without_braces(tokens: TokenList, expected: str) -> Mistake | None:
     """`kernel x = 1;`, `y = kernel { … }`, `kernel name: { … }`."""
-    for back in (0, -1):
+    opened = type_of(tokens.peek(0)) == "LBRACE"  # then the mistake stands in the block
+    for back in (0,) if opened else (0, -1):
         word = tokens.peek(back)
         if value_of(word) == "kernel" and type_of(word) == "ID":
             if back == 0 and type_of(tokens.peek()) == "LBRACE":
