@@ -197,7 +197,7 @@ def _refuse_streams(problem: Problem) -> None:
         members = _members(problem, s)
         if members and not problem.homes[s]:
             raise DoesNotFit(
-                f"no port of {problem.fabric.name} can do all operations on {stream.name}",
+                f"no port of {problem.fabric.name} can do all operations on {stream.shown}",
                 Shortage.PORTS,
                 1,
                 0,
@@ -239,7 +239,7 @@ def _resource_bound(problem: Problem) -> tuple[int, str]:
     for group in range(problem.groups):
         members = _members(problem, group)
         if group < problem.streams:
-            ports, name = 1, f"stream {problem.dfg.streams[group].name}, which has 1 port"
+            ports, name = 1, f"stream {problem.dfg.streams[group].shown}, which has 1 port"
         else:
             ports = max(len(problem.fabric.memories[b].ports) for b in problem.homes[group])
             name = (

@@ -127,12 +127,19 @@ class StreamPort:
 
     Word k of an element is moved by the k-th operation on the port, modulo `len(words)`; whole elements
     arrive and leave at once, so only the first word's operation ever waits or fails.
+    `stream` is what the program calls it, where the port has another name.
     """
 
     name: str
     sends: bool
     size: int
     words: tuple[Word, ...]
+    stream: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What messages call it: both ends of one stream are called as it is."""
+        return self.stream or self.name
 
 
 @dataclass(frozen=True, slots=True)

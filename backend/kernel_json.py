@@ -25,7 +25,7 @@ def write_kernel(dfg: DFG) -> str:
     head = {
         "format": FORMAT,
         "name": dfg.name,
-        "streams": [{**asdict(s), "words": [[*asdict(w).values()] for w in s.words]} for s in dfg.streams],
+        "streams": [_stream(s) for s in dfg.streams],
         "memories": [asdict(m) for m in dfg.memories],
         "live_ins": dfg.live_ins,
         "live_outs": dfg.live_outs,
@@ -43,6 +43,11 @@ def _node(node: Node) -> dict[str, Any]:
     extra = {"stream": node.stream, "memory": node.memory, "variable": node.variable}
     extra |= {"index": node.index or None, "where": str(node.where) if node.where else None}
     return found | {key: value for key, value in extra.items() if value is not None}
+
+
+def _stream(port: StreamPort) -> dict[str, Any]:
+    found = asdict(port) | {"words": [[*asdict(word).values()] for word in port.words]}
+    return {key: value for key, value in found.items() if key != "stream" or value}
 
 
 def _place(text: str) -> Place | None:
@@ -132,7 +137,8 @@ class _Reader:
         if not words:
             raise self.source.error("a stream of no words", path)
         sends = take(table, "sends", (bool,), path)
-        return StreamPort(take(table, "name", (str,), path), sends, size, tuple(words))
+        stream = take(table, "stream", (str,), path, "")
+        return StreamPort(take(table, "name", (str,), path), sends, size, tuple(words), stream)
 
     def _memory(self, table: dict[str, Any], path: Path) -> Memory:
         take = self.source.take

@@ -179,8 +179,9 @@ def _leads(ran: Symbolic, nodes: Sequence[Node]) -> Iterator[Order]:
 
 
 def _port(ran: Symbolic, stream: Stream, sends: bool) -> StreamPort:
-    name = ran.names.get((stream, sends)) or ran.names.get(stream) or stream.name
-    return StreamPort(name, sends, stream.size, _words_of(ran, stream, sends))
+    shown = ran.names.get(stream) or stream.name
+    name = ran.names.get((stream, sends)) or shown
+    return StreamPort(name, sends, stream.size, _words_of(ran, stream, sends), shown if shown != name else "")
 
 
 def _words_of(ran: Symbolic, stream: Stream, sends: bool) -> tuple[Word, ...]:

@@ -133,7 +133,7 @@ class _Explainer:
         for group in range(self.problem.groups):
             members = self.problem.members_at[group + 1] - self.problem.members_at[group]
             if group < self.problem.streams:
-                found.append(Resource("stream", self.dfg.streams[group].name, members, 1))
+                found.append(Resource("stream", self.dfg.streams[group].shown, members, 1))
             else:
                 ports = max(len(self.fabric.memories[b].ports) for b in self.problem.homes[group])
                 name = self.dfg.memories[group - self.problem.streams].name
@@ -167,4 +167,4 @@ def _place(node: Node) -> tuple[str, int]:
 def _name(dfg: DFG, node: Node) -> str:
     if node.memory is not None:
         return dfg.memories[node.memory].name
-    return dfg.streams[node.stream].name if node.stream is not None else ""
+    return dfg.streams[node.stream].shown if node.stream is not None else ""

@@ -185,7 +185,7 @@ def _ports(k: int, dfg: DFG) -> str:
     for s, stream in enumerate(dfg.streams):
         places = {n.where: None for n in dfg.nodes if n.stream == s and n.where is not None}
         texts = ", ".join(dict.fromkeys(f"{place.file}:{place.line}" for place in places))
-        rows.append(f"  {{{_text(stream.name)}, {_text(texts)}, {int(stream.sends)}}},\n")
+        rows.append(f"  {{{_text(stream.shown)}, {_text(texts)}, {int(stream.sends)}}},\n")
     return f"static const struct macah_port port{k}[] = {{\n{''.join(rows)}}};\n" if rows else ""
 
 

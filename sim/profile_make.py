@@ -87,7 +87,7 @@ def waiting_of(about: KernelAbout, log: SimulatorLog, place: int) -> tuple[Waiti
         node = None if where is None else dfg.nodes[where]
         if node is not None and node.stream is not None:
             stream = dfg.streams[node.stream]
-            found.add(Waiting(stream.name, stream.sends, node.where or NO_PLACE))
+            found.add(Waiting(stream.shown, stream.sends, node.where or NO_PLACE))
     return tuple(sorted(found, key=lambda w: (w.where.file, w.where.line, w.stream, w.sends)))
 
 
@@ -234,10 +234,10 @@ def _streams(about: KernelAbout, logs: Sequence[SimulatorLog], stalls: Sequence[
         stalled, alone, seconds = 0, 0, 0.0
         for stall in stalls:
             ends = {(w.stream, w.sends) for w in stall.waiting}
-            if (stream.name, stream.sends) in ends:
+            if (stream.shown, stream.sends) in ends:
                 stalled += stall.cycles
                 alone += stall.cycles if len(ends) == 1 else 0
                 seconds += stall.seconds
         words, in_vain = sum(port[0] for port in ports), sum(port[1] for port in ports)
-        found.append(StreamUse(stream.name, stream.sends, words, stalled, alone, seconds, in_vain))
+        found.append(StreamUse(stream.shown, stream.sends, words, stalled, alone, seconds, in_vain))
     return found

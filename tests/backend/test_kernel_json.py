@@ -32,6 +32,13 @@ def test_graphs_are_read_as_they_were_written(dfg: DFG, tmp_path: Path) -> None:
     check_dfg(again)
 
 
+def test_ports_keep_what_messages_call_them(tmp_path: Path) -> None:
+    dfg = graphs.fir(2)
+    dfg = replace(dfg, streams=(replace(dfg.streams[0], stream="shown"), *dfg.streams[1:]))
+    assert read(tmp_path, write_kernel(dfg)).streams == dfg.streams
+    assert dfg.streams[0].shown == "shown" and dfg.streams[1].shown == dfg.streams[1].name
+
+
 def test_initial_values_may_be_live_ins(tmp_path: Path) -> None:
     dfg = graphs.fir(2)
     node = next(n for n in dfg.nodes if any(isinstance(o, Use) and o.distance for o in n.operands))

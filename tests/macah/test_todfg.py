@@ -198,7 +198,9 @@ def test_a_stream_used_both_ways_has_two_ports():
     kernel = ir.Kernel(
         "k", (), (ir.StreamCapture(s, "s"),), (ir.Receive(s, (), (x,)), ir.Send(s, (), (Read(x),)))
     )
-    assert [(p.name, p.sends) for p in build_dfg(kernel).streams] == [("s", False), ("s_sent", True)]
+    ports = build_dfg(kernel).streams
+    assert [(p.name, p.sends) for p in ports] == [("s", False), ("s_sent", True)]
+    assert [p.shown for p in ports] == ["s", "s"]
 
 
 def test_assertions_fail_in_live_iterations_only():

@@ -6,6 +6,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,15 @@ def test_a_null_stream_is_reported(program: Builder) -> None:
     main = "int main(void) { macah_run_kernel(0, NULL, NULL, (macah_stream *[]){NULL, NULL}, NULL); }"
     done = run(program(main, pass_on()))
     assert done.returncode == -6
+    assert done.stderr == "macah: kernel 'pass_on': the stream 'in' is null\n"
+
+
+def test_a_port_is_called_as_the_stream_that_it_is_an_end_of(program: Builder) -> None:
+    main = "int main(void) { macah_run_kernel(0, NULL, NULL, (macah_stream *[]){NULL, NULL}, NULL); }"
+    kernel = pass_on()
+    received, sent = kernel.dfg.streams
+    streams = (replace(received, name="in_sent", stream="in"), sent)
+    done = run(program(main, replace(kernel, dfg=replace(kernel.dfg, streams=streams))))
     assert done.stderr == "macah: kernel 'pass_on': the stream 'in' is null\n"
 
 
