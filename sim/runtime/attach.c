@@ -21,6 +21,7 @@ int host_has_gone;
 
 enum { MOST_FILES = 256 };
 
+struct macah_stream no_stream;
 static int eager; /* never wait for polls */
 
 /* The ports of each kernel; of those that take turns on a fabric, ports may be the same signals. */
@@ -81,8 +82,12 @@ void choose_kernel(void) {
   for (unsigned i = 0; i < port_count; i++) forget_shown(&ports[i]);
 }
 
+static struct macah_stream *stream_at(uint64_t offset) {
+  return offset == MACAH_NO_STREAM ? &no_stream : (struct macah_stream *)((char *)macah_arena + offset);
+}
+
 static void check_port(unsigned i) {
-  if (ports[i].stream->element_size != ports[i].size)
+  if (ports[i].stream != &no_stream && ports[i].stream->element_size != ports[i].size)
     macah_die("stream %u of the kernel has elements of %u bytes, the program's of %llu", i, ports[i].size,
               (unsigned long long)ports[i].stream->element_size);
 }
@@ -123,7 +128,7 @@ void begin_execution(void) {
   begin_naps(eager);
   for (unsigned i = 0; i < port_count; i++) {
     struct port *p = &ports[i];
-    p->stream = (struct macah_stream *)((char *)macah_arena + execution->stream[i]);
+    p->stream = stream_at(execution->stream[i]);
     p->phase = p->owed = 0;
     p->known = 0;
     p->both = 0;

@@ -145,7 +145,6 @@ static uint32_t *memory_words(const struct macah_kernel *kernel, struct macah_ex
 
 static void check_stream(const struct macah_kernel *kernel, macah_stream *const *streams, uint32_t s) {
   const struct macah_port *port = &kernel->port[s];
-  if (!streams[s]) macah_die("kernel '%s': the stream '%s' is null", kernel->name, port->name);
   uint32_t magic = macah_load(&streams[s]->magic);
   if (magic == MACAH_FREED) macah_die("kernel '%s': the stream '%s' has been freed", kernel->name, port->name);
   if (magic != MACAH_LIVE) macah_die("kernel '%s': '%s' is not a stream", kernel->name, port->name);
@@ -168,6 +167,8 @@ static void hand_over(const struct macah_kernel *kernel, struct macah_execution 
                       macah_stream *const *streams, uint32_t *const *memories) {
   if (kernel->live_ins) memcpy(execution->words, live_in, 4 * (size_t)kernel->live_ins);
   for (uint32_t s = 0; s < kernel->streams; s++) {
+    execution->stream[s] = MACAH_NO_STREAM;
+    if (!streams[s]) continue;
     check_stream(kernel, streams, s);
     macah_disown(&streams[s]->sender);
     macah_disown(&streams[s]->receiver);
@@ -203,9 +204,11 @@ static void fail(const struct macah_kernel *kernel, uint32_t assertion) {
 
 __attribute__((noreturn)) static void give_up(const struct macah_kernel *kernel, const struct macah_execution *execution) {
   if (execution->given_up == MACAH_CLOSED) {
-    const struct macah_port *port = &kernel->port[execution->closed];
+    const struct macah_port *port = &kernel->port[execution->unusable];
     macah_die("kernel '%s' sends to '%s' at %s, which has been closed", kernel->name, port->name, port->places);
   }
+  if (execution->given_up == MACAH_IS_NULL)
+    macah_die("kernel '%s': the stream '%s' is null", kernel->name, kernel->port[execution->unusable].name);
   if (execution->given_up == MACAH_TOO_LONG) {
     fprintf(stderr, "macah: kernel '%s' has not ended after %llu cycles, of them %llu stalled\n", kernel->name,
             (unsigned long long)(execution->cycles + execution->stalls), (unsigned long long)execution->stalls);

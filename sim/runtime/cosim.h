@@ -44,7 +44,10 @@ extern const char macah_module[], macah_module_end[], macah_control[], macah_con
 extern const char *const macah_simulator_command[], *const macah_simulator_environment[];
 
 /* Why a simulator gave up, if it did. */
-enum macah_given_up { MACAH_HAS_NOT, MACAH_NOTHING_MOVES, MACAH_TOO_LONG, MACAH_CLOSED };
+enum macah_given_up { MACAH_HAS_NOT, MACAH_NOTHING_MOVES, MACAH_TOO_LONG, MACAH_CLOSED, MACAH_IS_NULL };
+
+/* The offset of a null stream, which a kernel may have as long as it does not use it. */
+#define MACAH_NO_STREAM UINT64_MAX
 
 /* What host and simulator share for one execution at a time; a place in the arena.
  * `words` holds live-ins, live-outs, memories and a configuration, in this order. */
@@ -53,7 +56,7 @@ struct macah_execution {
   uint64_t patience;        /* cycles in which no element moves, after which the simulator gives up; 0: any */
   uint64_t limit;           /* cycles after which it gives up in any case; 0: any */
   uint64_t given_up;        /* an enum macah_given_up */
-  uint64_t closed;          /* the stream that it was to send to, by its number in the kernel */
+  uint64_t unusable;        /* the closed or null stream that it was to use, by its number in the kernel */
   uint64_t asleep, waiting; /* see host.h: macah_entered */
   uint64_t stream[64]; /* offsets in the arena */
   uint64_t profile;    /* of the simulator (profile.h), or 0 */

@@ -82,7 +82,12 @@ static void show_receiver(struct port *p) {
   show(p, open, ended);
 }
 
+/* A null stream seems to be ready, so that nothing waits for it, and is reported when the kernel uses it. */
 static void show_port(struct port *p) {
+  if (p->stream == &no_stream) {
+    show(p, 1, 0);
+    return;
+  }
   count(p);
   if (p->sends)
     show(p, p->phase || !is_full(p), 0);
@@ -180,12 +185,14 @@ static void give_up(enum macah_given_up reason) {
   _exit(1);
 }
 
+static void refuse(const struct port *p, enum macah_given_up reason) {
+  execution->unusable = (uint64_t)(p - ports);
+  give_up(reason);
+}
+
 static void send_word(struct port *p) {
   struct macah_stream *s = p->stream;
-  if (macah_load(&s->closed)) {
-    execution->closed = (uint64_t)(p - ports);
-    give_up(MACAH_CLOSED);
-  }
+  if (macah_load(&s->closed)) refuse(p, MACAH_CLOSED);
   set_word(p, p->phase, get(p->data));
   int last = p->phase + 1 == p->words;
   if (p->phase == 0 && !last) macah_add(&s->sender.reserved, 1);
@@ -217,6 +224,7 @@ static int look_at_ports(struct fruitless *found) {
   int any = 0;
   for (unsigned i = 0; i < port_count; i++) {
     struct port *p = &ports[i];
+    if (p->stream == &no_stream && (p->wanted || p->closing)) refuse(p, MACAH_IS_NULL);
     p->moves = p->wanted && p->shown_open;
     any |= p->moves | p->closing;
     if (!p->wanted || p->shown_open) continue;

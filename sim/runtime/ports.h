@@ -37,6 +37,7 @@ struct fruitless {
 enum nap { NO_NAP, POLL_NAP, STALL_NAP };
 
 extern struct macah_execution *execution;
+extern struct macah_stream no_stream; /* what ports have whose stream is null */
 extern struct port *ports; /* of the kernel that runs */
 extern unsigned port_count;
 extern int design_is_stalled; /* kept up to date */

@@ -27,7 +27,7 @@ static int is_in_kernel(const struct macah_thread *t) { return macah_load(&t->wa
 static void mark_shared(const struct macah_entered *a, const struct macah_entered *b) {
   for (unsigned p = 0; p < a->ports; p++)
     for (unsigned q = 0; q < b->ports; q++)
-      if (a->stream[p] == b->stream[q] && a->port[p].sends == b->port[q].sends) {
+      if (a->stream[p] && a->stream[p] == b->stream[q] && a->port[p].sends == b->port[q].sends) {
         a->execution->shared |= bit(p);
         b->execution->shared |= bit(q);
       }

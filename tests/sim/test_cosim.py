@@ -232,6 +232,16 @@ def test_a_null_stream_is_reported(program: Builder) -> None:
     assert done.stderr == "macah: kernel 'pass_on': the stream 'in' is null\n"
 
 
+def test_a_null_stream_that_the_kernel_does_not_use_is_no_harm(program: Builder) -> None:
+    main = """int main(void) {
+      uint32_t in[] = {0, 1}, out[1] = {9};
+      macah_run_kernel(0, in, out, (macah_stream *[]){NULL, NULL}, NULL);
+      printf("%u", out[0]);
+    }"""
+    done = run(program(main, scale()))
+    assert (done.stdout, done.stderr) == ("0", "")
+
+
 def test_a_port_is_called_as_the_stream_that_it_is_an_end_of(program: Builder) -> None:
     main = "int main(void) { macah_run_kernel(0, NULL, NULL, (macah_stream *[]){NULL, NULL}, NULL); }"
     kernel = pass_on()
