@@ -103,6 +103,9 @@ class _Delayer:
             Assign(start, Read(left), where),
         )
         state = (Assign(start, ir.TRUE, where), Assign(again, ir.FALSE, where), *started.start, *early.state)
+        state += tuple(
+            Assign(new, Read(v), where) for v, new in ended.items()
+        )  # and if the loop does not run
         flat = replace(loop, body=code, condition=either(negate(Read(left)), Read(more)))
         return (*state, flat, *(Assign(v, Read(new), where) for v, new in ended.items() if v in after))
 
@@ -123,7 +126,6 @@ class _Delayer:
         own = self.copies(before)
         # A receive that does not take place leaves its variables as they are.
         found, kept = _Early(), live_before(before, needed)
-        found.state += [Assign(new, Read(v), where) for v, new in ended.items() if v in kept]
         found.code += [Assign(copy, Read(ended.get(v, v))) for v, copy in own.items() if v in kept]
         found.code += self.guarded(Renaming({**ended, **own}).body(before), start, frozenset())
         for variable, copy in own.items():
