@@ -5,10 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from macah.mistakes import Mistake, describe, type_of, value_of
-from macah.tokens import TokenList
+from macah.tokens import TYPE_WORDS, TokenList
 
 _THREADS = {"thread", "threads", "task", "spawn", "fork", "parallel", "par"}
-_TYPES = {"CHAR", "SHORT", "INT", "LONG", "SIGNED", "UNSIGNED", "_BOOL", "TYPEID"}
 _MARKS_BEHIND = {"SEMI", "COMMA", "RPAREN", "RBRACKET", "RBRACE", "EQUALS"}
 
 
@@ -17,7 +16,7 @@ def receive_inside(tokens: TokenList, expected: str) -> Mistake | None:
     if type_of(tokens.peek()) != "RECEIVE":
         return None
     hint = "receive into a variable first: 'x <? s;', and use that"
-    if type_of(tokens.peek(0)) == "ID" and type_of(tokens.peek(-1)) in _TYPES:
+    if type_of(tokens.peek(0)) == "ID" and type_of(tokens.peek(-1)) in TYPE_WORDS | {"TYPEID"}:
         name = value_of(tokens.peek(0))
         hint = f"declare '{name}' in a statement of its own, and receive behind it: '{name} <? s;'"
     message = "a receive '<?' must be a statement of its own or stand in the head of 'for'"

@@ -14,7 +14,7 @@ from pycparser.c_parser import ParseError
 
 from macah.brackets import OpenBrackets
 from macah.diagnostic import Diagnostic, MacahError
-from macah.tokens import MacahToken
+from macah.tokens import TYPE_WORDS, MacahToken
 from macah.wording import GccWording
 
 # What pycparser raises on some malformed declarations, which it takes for well-formed.
@@ -56,8 +56,8 @@ _DECLARATIONS = {
     "CONST",
     "INLINE",
     "_STATIC_ASSERT",
+    "TYPEID",
 }
-_TYPES = {"VOID", "_BOOL", "CHAR", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "SIGNED", "UNSIGNED", "TYPEID"}
 
 
 class _MarkAdded(Exception):
@@ -297,4 +297,4 @@ def _mark(kind: str, text: str, behind: MacahToken) -> MacahToken:
 
 def _begins_line(token: MacahToken) -> bool:
     """Whether a declaration may begin with a token, as columns show."""
-    return token.column == 1 and (token.type in _DECLARATIONS or token.type in _TYPES)
+    return token.column == 1 and (token.type in _DECLARATIONS or token.type in TYPE_WORDS)

@@ -6,6 +6,12 @@ from dataclasses import dataclass
 
 from pycparser.c_lexer import Token
 
+TYPE_WORDS = frozenset(
+    {"VOID", "_BOOL", "CHAR", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "_COMPLEX", "SIGNED", "UNSIGNED"}
+    | {"__INT128"}
+)
+"""The kinds of the words that types without names are made of."""
+
 
 @dataclass(slots=True)
 class MacahToken(Token):  # type: ignore[misc]

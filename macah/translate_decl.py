@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from macah.syntax import StreamType
-from macah.tokens import MacahToken
+from macah.tokens import TYPE_WORDS, MacahToken
 from macah.translate_text import Source
 
 _OUTSIDE = frozenset(
@@ -11,22 +11,6 @@ _OUTSIDE = frozenset(
     | {"INLINE", "_NORETURN"}
 )
 _TAGGED = frozenset({"STRUCT", "UNION", "ENUM"})
-_BASIC = frozenset(
-    {
-        "VOID",
-        "_BOOL",
-        "CHAR",
-        "SHORT",
-        "INT",
-        "LONG",
-        "FLOAT",
-        "DOUBLE",
-        "_COMPLEX",
-        "SIGNED",
-        "UNSIGNED",
-        "__INT128",
-    }
-)
 
 
 def replace_stream_type(source: Source, node: StreamType) -> None:
@@ -58,7 +42,7 @@ def _specifiers(source: Source, at: int) -> tuple[int, list[MacahToken]]:
         token = tokens[index]
         if token.type in _OUTSIDE:
             outside.append(token)
-        elif token.type in _BASIC:
+        elif token.type in TYPE_WORDS:
             first, named = index, True
         elif named:
             break

@@ -102,10 +102,13 @@ class _Delayer:
             *started.steps,
             Assign(start, Read(left), where),
         )
-        state = (Assign(start, ir.TRUE, where), Assign(again, ir.FALSE, where), *started.start, *early.state)
-        state += tuple(
-            Assign(new, Read(v), where) for v, new in ended.items()
-        )  # and if the loop does not run
+        state = (
+            *(Assign(new, Read(v), where) for v, new in ended.items()),  # the loop may not run
+            Assign(start, ir.TRUE, where),
+            Assign(again, ir.FALSE, where),
+            *started.start,
+            *early.state,
+        )
         flat = replace(loop, body=code, condition=either(negate(Read(left)), Read(more)))
         return (*state, flat, *(Assign(v, Read(new), where) for v, new in ended.items() if v in after))
 
@@ -114,13 +117,12 @@ class _Delayer:
     ) -> _Early:
         """What stands before the inner loop, if `start`, and is taken over when that `starts`.
 
-        With what ended the row before: `ended` says what has it.
+        `ended` says which variables have what the end of the row before has left in others.
         """
         entered, where = self.predicates.variable("entered", parts.inner.where), parts.inner.where
-        set_before = {v for stmt in parts.before for v in targets(stmt)}
         before = (
+            *(Assign(v, Read(v), where) for v in ended if v in needed),
             *parts.before,
-            *(Assign(v, Read(v), where) for v in ended if v in needed and v not in set_before),
             Assign(entered, self.predicates.truth(parts.inner.guard), where),
         )
         own = self.copies(before)
