@@ -163,13 +163,12 @@ class Search(Tries):
         if not self.dense or self.overwritten or self.best is None or self.problem.nodes > HUGE:
             return
         least = self.options.interval or self.bounds.mii
-        if self.settles:
-            while self.best.interval > least and self._resettled(self.best.interval - 1):
-                pass
-            return
         step = max(1, (self.best.interval - least) // STRIDES)
         while step and self.best.interval > least:
             interval = max(self.best.interval - step, least)
+            if self.settles:
+                step = step if self._resettled(min(interval, LONGEST)) else step // 2
+                continue
             found = self._placed(interval)
             self.best, step = (found, step) if found else (self.best, step // 2)
 
@@ -177,9 +176,12 @@ class Search(Tries):
         """Whether annealing that knows the ways of words gives a mapping where a hasty attempt had said that
         there is none: that leaves conflicts which this does not. What has been tried is not tried again."""
         trials = self._trials(interval)
-        if trials.settled is not None or trials.refuted or interval > LONGEST:
+        if trials.settled is not None or trials.refuted:
             return False
-        return self._settle(interval, trials, SOON, 1 << 30) or self._settled_at_last(interval, trials)
+        if self._settle(interval, trials, SOON, 1 << 30):
+            return True
+        trials.closed = trials.refuted  # but for that, a hasty attempt has closed it
+        return self._settled_at_last(interval, trials)
 
     def _placed(self, interval: int) -> Mapping | None:
         """A mapping of attempts that place for long, while these leave few conflicts."""

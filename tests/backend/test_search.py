@@ -137,6 +137,42 @@ def test_what_settles_does_so_below_what_was_reached_instead_of_placing_for_long
     assert (mapping.interval if mapping else 0, search.made) == (found, made)
 
 
+def test_far_above_the_bound_what_settles_does_so_in_steps_from_the_longest_interval_that_can() -> None:
+    dfg, fabric = layered(60, 1), load_fabric("satmapit:4x4")
+    bounds = minimum_interval(dfg, fabric)
+    search = Settling(Problem(dfg, fabric), bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
+    search.made, search.best = [], cast(Mapping, SimpleNamespace(interval=bounds.mii + 8 * 20))
+    search._persevere()
+    assert search.made[:3] == [63, 43, 23]  # 20 at a time, then halves
+    assert search.best.interval == 9 and {7, 8, 9} < {*search.made}
+    assert len({*search.made}) == len(search.made)
+
+
+class Lost(Scripted):
+    """A search in which settling leaves so many conflicts at first."""
+
+    leaves: int
+    made: list[range]
+
+    def _settle(self, interval: int, trials: Trials, numbers: range, fewest: int) -> bool:
+        self.made.append(numbers)
+        trials.settled = self.leaves
+        return False
+
+
+@pytest.mark.parametrize(("leaves", "rounds"), [(1, 2), (3, 1)])
+def test_where_settling_leaves_little_a_hasty_attempt_that_was_far_from_it_does_not_end_it(
+    leaves: int, rounds: int
+) -> None:
+    dfg, fabric = layered(70, 1), load_fabric("adres:4x4")
+    bounds = minimum_interval(dfg, fabric)
+    search = Lost(Problem(dfg, fabric), bounds, 256, MapOptions(), Clock(0.0), lambda _: None)
+    search.leaves, search.made = leaves, []
+    search._trials(12).closed = True
+    assert not search._resettled(12)
+    assert len(search.made) == rounds
+
+
 @pytest.mark.parametrize(
     ("arch", "nodes", "left", "tried"),
     [
