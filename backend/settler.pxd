@@ -24,3 +24,5 @@ cdef class Settler:
     cdef int most(self, double temperature)
     cdef bint move_node(self, int n, int reach, double temperature)
     cdef bint move_value(self, int p, double temperature)
+    cdef bint clear(self)
+    cdef int sharer(self, int n)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .flat import Problem
 
 FAR = cython.declare(cython.int, 1 << 19)
+FEW = cython.declare(cython.int, 4)  # on so many tiles nearly all is in the way of what shares a slot
 MASK = cython.declare(cython.ulonglong, (1 << 64) - 1)  # in words of C, as in anneal.py
 FACTOR = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
 
@@ -76,6 +77,8 @@ class Settler:
         self.start[n] = start
         k: cython.int = unit * self.interval + self.words.slot(start)
         price: cython.int = self.dear * self.count[k]
+        if price > 0:
+            self.words.clashes += 1
         self.following[n] = self.head[k]
         self.head[k] = n
         self.count[k] += 1
@@ -92,6 +95,8 @@ class Settler:
                 m = self.following[m]
             self.following[m] = self.following[n]
         self.count[k] -= 1
+        if self.count[k] > 0:
+            self.words.clashes -= 1
         return self.dear * self.count[k] + self.words.claim(n, -1)
 
     def fits(self, n: cython.int, u: cython.int) -> cython.bint:
@@ -257,15 +262,43 @@ class Settler:
         self.words.take_back()
         return False
 
-    @cython.locals(_=cython.longlong)
+    @cython.locals(_=cython.longlong, n=cython.int)
     def cool(self, moves: cython.longlong, reach: cython.int, temperature: cython.double) -> int:
-        """Try `moves` moves at a temperature, in hundredths of a cycle; the conflicts there are then."""
+        """Try `moves` moves at a temperature, in hundredths of a cycle; the conflicts there are then.
+
+        It ends with the first state that has none: at a temperature that makes some again at once there are
+        such states, too, long before there is hardly any other.
+        """
+        moved: cython.bint
         for _ in range(moves if self.nodes else 0):
+            n = self.random(self.nodes)
+            if self.tiles > FEW and self.words.shared > 0 and self.random(4) == 0:
+                n = self.sharer(n)
             if self.random(8) == 0:
-                self.move_value(self.random(self.nodes), temperature)
+                moved = self.move_value(n, temperature)
             else:
-                self.move_node(self.random(self.nodes), reach, temperature)
+                moved = self.move_node(n, reach, temperature)
+            if moved and self.words.clashes == 0 and self.clear():
+                return 0
         return self.conflicts()
+
+    def sharer(self, n: cython.int) -> cython.int:
+        """A node whose value shares a slot, or one that reads it; `n`, where that is not known."""
+        p: cython.int = self.words.owner[self.words.sore[self.random(self.words.shared)]]
+        if p < 0:
+            return n
+        some: cython.int = self.out_at[p + 1] - self.out_at[p]
+        if some == 0 or self.random(2) == 0:
+            return p
+        return self.target[self.outs[self.out_at[p] + self.random(some)]]
+
+    @cython.locals(n=cython.int)
+    def clear(self) -> cython.bint:
+        """Whether nothing is too early or too late; with no clashes, nothing is in conflict then."""
+        n = 0
+        while n < self.nodes and self.order_cost(n, -1) <= 0:
+            n += 1
+        return n == self.nodes and not self.words.late()
 
     def conflicts(self) -> int:
         """How many slots are shared, and readers and orders too early."""

@@ -40,7 +40,8 @@ class Words:
     ) -> None:
         t, nodes = problem.terrain, problem.nodes
         self.interval, self.units, self.tiles, self.room = interval, t.units, t.tiles, ways.room
-        self.stamp, self.touched, self.dear = 0, 0, DEAR
+        self.nodes = nodes
+        self.stamp, self.touched, self.dear, self.clashes = 0, 0, DEAR, 0
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
         self.in_at, self.ins = problem.in_at, problem.ins
@@ -50,6 +51,8 @@ class Words:
         slots = t.tiles * interval
         self.held, self.full = (array("i", [0]) * slots for _ in range(2))
         self.owner = array("i", [-1]) * slots
+        self.sore, self.rank = (array("i", [0]) * slots for _ in range(2))
+        self.shared = 0
         self.number, self.paid, self.stays = (array("i", [0]) * (nodes + 1) for _ in range(3))
         self.old_number, self.old_paid, self.old_stays = (array("i", [0]) * (nodes + 1) for _ in range(3))
         self.seen, self.touch, self.floor = (array("i", [0]) * (nodes + 1) for _ in range(3))
@@ -72,10 +75,26 @@ class Words:
         """Count a word once more or less in a slot of a tile's output; the price of those that it meets."""
         self.held[k] += min(change, 0)
         price: cython.int = DEAR * self.held[k]
+        if price > 0:
+            self.clashes += change
         self.held[k] += max(change, 0)
         if self.held[k] < 3:
             self.finder.mark(k, self.held[k])
+            if price == DEAR:
+                self.note(k, change)
         return price
+
+    def note(self, k: cython.int, change: cython.int) -> cython.void:
+        """Add a slot to those that are shared (change 1), or take it from them (-1)."""
+        if change > 0:
+            self.rank[k] = self.shared
+            self.sore[self.shared] = k
+            self.shared += 1
+        else:
+            self.shared -= 1
+            other: cython.int = self.sore[self.shared]
+            self.sore[self.rank[k]] = other
+            self.rank[other] = self.rank[k]
 
     def claim(self, n: cython.int, change: cython.int) -> cython.int:
         """Count a node's result once more (1) or less (-1); the price of those that it meets."""
@@ -120,6 +139,7 @@ class Words:
             self.full[k] += change
             if self.full[k] + (change < 0) > self.room:
                 price += DEAR
+                self.clashes += change
             k += 1
             if k == end:
                 k -= self.interval
@@ -348,6 +368,14 @@ class Words:
         for i in range(MOST * p, MOST * p + self.number[p]):
             found.append((self.finder.at[self.spot[i]], self.cycle[i], self.cycle[i], False))
         return found
+
+    @cython.locals(p=cython.int)
+    def late(self) -> cython.bint:
+        """Whether a reader is too early or too late, or a word has found no way."""
+        p = 0
+        while p < self.nodes and self.paid[p] < DEAR:
+            p += 1
+        return p < self.nodes
 
     def conflicts(self) -> int:
         """How many slots are shared, and readers too early."""
