@@ -19,6 +19,7 @@ from backend.verilog import Design, emit
 from backend.verilog_fabric import hardware
 from backend.watch import Loop
 
+from .bolder import longest
 from .deep import deep_recursion
 from .diagnostic import MacahError, Note
 from .fabrics import fabric_of
@@ -107,7 +108,7 @@ def _front(
     with stages(f"spread {site.name}"):
         choice = spread(lowered, fabric, NONE not in options.unroll, jobs=options.jobs)
     if choice is not None and not options.dump_after:
-        return Front(site, plain, choice.kernel, choice.final, choice.dfg)
+        return Front.of(site, plain, choice)
     lowered = lowered if choice is None else choice.kernel
     with stages(f"optimize {site.name}"):
         kernel = optimize(lowered, watch)
@@ -168,6 +169,21 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
 
 
 def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
+    """A mapping of what was chosen, or of a bolder choice if that has one and is faster then."""
+    chosen, mapping = _map_chosen(front, fabric, options, stages)
+    wanted = options.mapping()
+    if chosen is not front or mapping.late or wanted.interval or wanted.time_limit:
+        return chosen, mapping
+    if front.choice is None or (bolder := front.choice.bolder) is None:
+        return chosen, mapping
+    most = min(longest(front.choice, bolder, mapping.interval), wanted.max_interval or mapping.interval)
+    with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
+        made = map_kernel(bolder.dfg, fabric, replace(wanted, max_interval=most), stages.say)
+        return Front.of(front.site, front.plain, bolder), made
+    return chosen, mapping
+
+
+def _map_chosen(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
     """A mapping; if the kernel has grown too large while it was made faster, of what it was before that."""
     wanted = options.mapping()
     heavy = kept(front.dfg) > HEAVY * fabric.registers
@@ -214,7 +230,7 @@ def _chosen_again(
         )
         if choice is None or len(choice.dfg.nodes) >= nodes:
             return None
-        front = Front(front.site, front.plain, choice.kernel, choice.final, choice.dfg)
+        front = Front.of(front.site, front.plain, choice)
         with suppress(DoesNotFit):
             return front, map_kernel(front.dfg, fabric, options.mapping(), stages.say)
     return None

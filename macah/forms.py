@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -24,6 +24,7 @@ from .program import KernelSite
 from .spread import MOST_NODES
 from .stages import Stages
 from .todfg import build_dfg
+from .trials import Choice
 
 LIGHTER = 0.85
 """A form for a longer interval is one of its own if it has no more than this part of the operations."""
@@ -38,13 +39,22 @@ array, are so many times those of the mapping that is there."""
 
 @dataclass(frozen=True)
 class Front:
-    """A kernel as far as the mapper: lowered, with what was chosen for it, in its final form; its graph."""
+    """A kernel as far as the mapper: lowered, with what was chosen for it, in its final form; its graph.
+
+    `choice`: what was expected of that, if anything was chosen.
+    """
 
     site: KernelSite
     plain: Kernel
     lowered: Kernel
     kernel: Kernel
     dfg: DFG
+    choice: Choice | None = field(default=None, kw_only=True)
+
+    @classmethod
+    def of(cls, site: KernelSite, plain: Kernel, choice: Choice) -> Front:
+        """What was chosen for a kernel."""
+        return cls(site, plain, choice.kernel, choice.final, choice.dfg, choice=choice)
 
 
 def smaller_first(

@@ -4,11 +4,13 @@
 
 A loop gets copies of its body where fewer cycles are expected then for all that the kernel does: iterations,
 as far as trips are known, times the interval that the bounds of `backend.bound` allow, but at least so long
-that half of the units are free for routing. Nothing is placed, so the choice is quick and always the same.
+that half of the units are free for routing. Nothing is placed, so the choice is quick and always the same;
+what more of the units would allow is tried once that is mapped (bolder.py).
+
 Only innermost loops are tried that count up to a known bound and do nothing with streams: so a kernel's
-streams are used in the same order and in the same iterations as before, and nothing can wait for more.
-Short loops in others are unrolled completely (whole.py), and what is innermost then gets copies. Where
-ports, streams or units bind then, FOR loops beside others are tried as plain ones (roll.py), and what several
+streams are used in the same order and in the same iterations as before, and nothing can wait for more. Short
+loops in others are unrolled completely (whole.py), and what is innermost then gets copies. Where ports,
+streams or units bind then, FOR loops beside others are tried as plain ones (roll.py), and what several
 statements beside loops send or receive as a loop (`passes/roll_transfers.py`).
 """
 
@@ -23,6 +25,7 @@ from math import inf
 from arch.fabric import Fabric
 from backend.mapping import DoesNotFit
 from macah import ir
+from macah.bolder import with_bolder
 from macah.diagnostic import MacahError, Place
 from macah.hurry import hurried
 from macah.loop_trips import LoopTrips, Streams, loop_trips
@@ -31,14 +34,11 @@ from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
 from macah.roll import rollings
 from macah.tests_first import candidates
-from macah.trials import LARGER, Choice, Trials
+from macah.trials import GAIN, LARGER, Choice, Trials
 from macah.walk import statements
 from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
 
 FACTORS = (2, 4, 8, 16, 32)
-GAIN = 0.83
-"""Copies must leave at most this share of the cycles."""
-
 MOST_STATEMENTS = 400
 MOST_NODES = 240
 """Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
@@ -100,11 +100,12 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs:
     if not tries:
         return trials.made(kernel)
     best = trials.choice(kernel)
-    if automatic and enabled(kernel, "unroll_loops"):
-        best = _unrolled(best, trials)
-    else:
-        best = _with_copies(best, [], trials)
-    return hurried(best, candidates(plain.body), trials)
+    copies = automatic and enabled(kernel, "unroll_loops")
+    best = _unrolled(best, trials) if copies else _with_copies(best, [], trials)
+    best = hurried(best, candidates(plain.body), trials)
+    left = without(trials.loops, {place for place, factor in best.kernel.unroll if factor == 0})
+    free = [loop for loop in _innermost(left) if copyable(loop)]
+    return with_bolder(best, free if copies else [], trials)
 
 
 def _unrolled(plain: Choice, trials: Trials) -> Choice:

@@ -31,6 +31,9 @@ SHARE = 0.5
 FULL = 0.95
 """The same where nothing but a recurrence is in the way: so full an array is usually mapped, too."""
 
+GAIN = 0.83
+"""Copies must leave at most this share of the cycles."""
+
 LARGER = 2
 """So much larger graphs may be where short loops become one iteration, if that saves most cycles."""
 
@@ -42,7 +45,7 @@ class Choice:
     """A lowered kernel with what is chosen for it, its final form, its graph, and what to expect of that.
 
     `interval` leaves half of the units free, and `cycles` are those of all iterations; `few` the same where
-    loops of unknown trips make few.
+    loops of unknown trips make few. `bolder` is to be tried as well (bolder.py).
     """
 
     kernel: ir.Kernel
@@ -52,6 +55,7 @@ class Choice:
     interval: int
     cycles: int
     few: int
+    bolder: Choice | None = None
 
 
 class Trials:
@@ -75,10 +79,13 @@ class Trials:
         self._graphs: dict[object, tuple[DFG, Bounds]] = {}
         self.meanwhile = Meanwhile(self._graphs, jobs)
 
-    def choice(self, kernel: ir.Kernel, odd: bool = False) -> Choice:
-        """What is expected of a kernel, with banks if ports hold it up; `odd`: as `Room` says."""
+    def choice(self, kernel: ir.Kernel, odd: bool = False, share: float = SHARE) -> Choice:
+        """What is expected of a kernel, with banks if ports hold it up; `odd`: as `Room` says.
+
+        These are the best ones where that share of the units works.
+        """
         made = self.made(kernel)
-        return self._banked(made, odd) if enabled(kernel, "bank_arrays") else made
+        return self._banked(made, odd, share) if enabled(kernel, "bank_arrays") else made
 
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
         """How many iterations of a flat loop there are, if loops of unknown trips make so many."""
@@ -91,9 +98,9 @@ class Trials:
         busy = sum(node.memory is None for node in dfg.nodes)
         return -int(-busy // (share * len(units)))
 
-    def full(self, choice: Choice) -> int:
+    def full(self, choice: Choice, share: float = FULL) -> int:
         """The interval of a choice for which a fuller array will do."""
-        return max(choice.bounds.mii, self.crowd(choice.dfg, FULL))
+        return max(choice.bounds.mii, self.crowd(choice.dfg, share))
 
     def waits(self, choice: Choice) -> bool:
         """Whether shorter recurrences might help: alone, or as ports can be shared then (`share_ports`)."""
@@ -116,16 +123,16 @@ class Trials:
         )
         return max((-(-count // self.ports) for count in accesses.values()), default=1)
 
-    def _banked(self, best: Choice, odd: bool) -> Choice:
+    def _banked(self, best: Choice, odd: bool, share: float) -> Choice:
         """The choice with banks for the interval that everything but ports allows, if that is not longer."""
-        kernel, crowd = best.kernel, self.crowd(best.dfg)
+        kernel, crowd = best.kernel, self.crowd(best.dfg, share)
         # Recurrences are made shorter where they bind alone: once ports bind less, they may become so.
         for hopeful in (False, True):
             wanted = crowd if hopeful else max(best.bounds.recurrence, crowd)
             if self.busiest(best.dfg) > wanted:
                 room = ir.Room(len(self.fabric.memories), self.ports, wanted, odd)
-                banked = self.made(replace(kernel, room=room), best.interval)
-                if banked.interval < best.interval or (banked.interval == best.interval and not hopeful):
+                banked, reached = self.made(replace(kernel, room=room), best.interval), self.full(best, share)
+                if self.full(banked, share) < reached + (not hopeful):
                     best = banked
         return best
 
