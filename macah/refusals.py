@@ -18,7 +18,8 @@ from macah.passes.join_loops import not_joined
 from macah.passes.pipeline import opened, optimize
 from macah.passes.scalarize_arrays import kept_arrays
 from macah.refusal import Refusal, Touch
-from macah.spread import GAIN, MOST_STATEMENTS, copyable
+from macah.spread import MOST_STATEMENTS, copyable
+from macah.trials import GAIN
 from macah.walk import statements
 from macah.whole import without
 from macah.why_text import element_text, source_name
