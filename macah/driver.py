@@ -41,7 +41,7 @@ from .report import report_json, report_text
 from .report_facts import Account
 from .show import show_kernel
 from .stages import Stages
-from .survey import as_in_c, host_mistakes, kernels_of
+from .survey import as_in_c, host_mistakes, kernels_of, without_consequences
 from .toolchain import check_outputs, compiler, workspace
 from .translate import to_c, to_host_c
 from .translate_host import HostKernel
@@ -193,7 +193,7 @@ def _check(program: Program, adpc: Adpc, options: Options, messages: Messages) -
     # In mode c the C compiler comes next anyway.
     if errors or not in_c and options.action != "emit" and program.kernels:
         flags = (*LANGUAGE, *options.messages.warnings.for_compiler())
-        found += host_mistakes(program, adpc, flags, errors)
+        found = without_consequences([*found, *host_mistakes(program, adpc, flags, errors)])
     if not errors:
         lowered = [k for k in kernels if k is not None]
         read_unrolling(program, options.unroll).check(lowered)

@@ -24,6 +24,10 @@ from macah.program import Program, place_of, walk
 
 # Copies of at most so many elements are written out; longer ones are loops.
 _WRITTEN_OUT = 16
+# Told once of each name, as gcc does: the declaration is wrong, not each use.
+_ONCE = frozenset(
+    {"undeclared", "unresolved-pointer", "variable-length-array", "floating-point", "wide-type"}
+)
 
 
 @dataclass(slots=True)
@@ -175,10 +179,9 @@ class Base(ABC):
         """Keep an error, to go on and find more; say how the kernel gets to the function it is in."""
         calls = tuple(Note(f"'{f.name}' is called here", at) for f, at in reversed(self.chain))
         known = {(d.message, d.where) for d in self.errors}
-        # as gcc does, once of each name
-        unknown = {d.message for d in self.errors if d.code == "undeclared"}
+        told = {d.message for d in self.errors if d.code in _ONCE}
         for found in error.diagnostics:
-            if (found.message, found.where) not in known and found.message not in unknown:
+            if (found.message, found.where) not in known and found.message not in told:
                 self.errors.append(replace(found, notes=(*found.notes, *calls)))
 
     def variable(self, name: str, bits: int, where: Place) -> ir.Variable:

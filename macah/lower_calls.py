@@ -19,6 +19,7 @@ from macah.lower_operators import NOTHING
 from macah.lower_scope import FunctionName, Object
 from macah.lower_values import Rvalue, Value
 from macah.program import place_of
+from macah.std_headers import header_hint
 from macah.syntax import EXPECT_FORM
 
 _ALLOCATING = frozenset({"malloc", "calloc", "realloc", "free"})
@@ -81,9 +82,9 @@ class Calls(Memory):
             message = f"built-in function '{name}' is not supported in a kernel"
             return MacahError(message, where, hint="write it in C", code="builtin-function")
         if function is None:
-            guess = self.scope.guess(name)
+            hint = header_hint(name) or "a kernel can call only functions that are defined in this file"
+            guess = "" if header_hint(name) else self.scope.guess(name)
             message = f"implicit declaration of function '{name}'{guess}"
-            hint = "a kernel can call only functions that are defined in this file"
             return MacahError(message, where, hint=hint, code="implicit-declaration")
         notes = (Note(f"'{name}' is declared here", function.where),)
         message = f"function '{name}' has no body visible here, so it cannot run on the accelerator"

@@ -14,7 +14,7 @@ from macah import ctypes
 from macah.ctypes import ArrayType, CType, Floating, Integer
 from macah.diagnostic import MacahError, Place
 from macah.lower_layout import member_path
-from macah.lower_scope import Broken, Constant, Object, Scope
+from macah.lower_scope import Broken, Constant, Object, Scope, undeclared
 from macah.lower_types import Types, refuse_bit_field
 from macah.program import place_of
 from macah.syntax import OrElse
@@ -218,7 +218,7 @@ class Constants(Types):
             case Broken(error):
                 raise error
             case None:
-                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", where, code="undeclared")
+                raise undeclared(name, scope, where)
             case Object(type=Integer() as ctype, table=table) if table is not None:
                 return ctype, table.get(((), ()), 0)
         raise MacahError(f"'{name}' is not a constant", where, code="constant-expression")

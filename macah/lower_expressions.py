@@ -15,7 +15,7 @@ from macah.lower_base import type_text
 from macah.lower_choices import Choices
 from macah.lower_constants import literal
 from macah.lower_operators import NOTHING
-from macah.lower_scope import Broken, Constant, FunctionName, Object, Typedef
+from macah.lower_scope import Broken, Constant, FunctionName, Object, Typedef, undeclared
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.lower_words import NO_FLOAT
 from macah.program import place_of
@@ -98,7 +98,7 @@ class Expressions(Choices):
                 raise MacahError(f"expected an expression before '{name}'", place_of(node), code="syntax")
             case Broken(error):
                 raise error
-        raise MacahError(f"'{name}' undeclared{self.scope.guess(name)}", place_of(node), code="undeclared")
+        raise undeclared(name, self.scope, place_of(node))
 
     def _cast(self, node: Any) -> Value:
         target = self.types.read_type(node.to_type, self.scope)[0]

@@ -21,14 +21,22 @@ NOTHING = Rvalue(ctypes.VOID)
 _STEPS = {"++": "+", "--": "-", "p++": "+", "p--": "-"}
 
 
-def _instead(op: str, left: Value) -> str:
-    """What is probably meant by an operator that `left` cannot have."""
-    match left:
-        case Lvalue(type=ctypes.StreamType()) if op == "<":
+def _instead(op: str, left: Value, right: Value) -> str:
+    """What is probably meant by an operator that its operands cannot have."""
+    match left, right:
+        case Lvalue(type=ctypes.StreamType()), _ if op == "<":
             return NOT_A_SEND
-        case Lvalue(type=ctypes.StreamType()):
+        case Lvalue(type=ctypes.StreamType()), _ if op == "<<":
+            return "a send is 's <! x;'"
+        case _, Lvalue(type=ctypes.StreamType()) if op == ">>":
+            return "a receive is 'x <? s;'"
+        case Lvalue(type=ctypes.StreamType()), (
+            Lvalue(type=ctypes.StreamType()) | Rvalue(expr=ir.Const(0))
+        ) if op in {"==", "!="}:
             return "stream handles are compared outside the kernel block, into an int"
-        case Reference(target=Lvalue(object=Object(type=ctypes.ArrayType()))) if op in {"<<", ">>"}:
+        case (Lvalue(type=ctypes.StreamType()), _) | (_, Lvalue(type=ctypes.StreamType())):
+            return "receive an element into a variable first, 'x <? s;', and use that"
+        case Reference(target=Lvalue(object=Object(type=ctypes.ArrayType()))), _ if op in {"<<", ">>"}:
             return f"a shift of an array is a statement of its own, 'a {op}= n;'"
         case _:
             return ""
@@ -58,7 +66,7 @@ class Operators(Lvalues):
         if result is not None:
             return result
         message = f"invalid operands to binary {op} (have '{type_text(left)}' and '{type_text(right)}')"
-        raise MacahError(message, where, hint=_instead(op, left), code="invalid-operands")
+        raise MacahError(message, where, hint=_instead(op, left, right), code="invalid-operands")
 
     def unary(self, node: Any, wanted: bool) -> Value:
         where = place_of(node)

@@ -11,6 +11,7 @@ from pycparser import c_ast
 
 from macah.ctypes import CType, FunctionType, Integer, StructType
 from macah.diagnostic import MacahError, Place
+from macah.std_headers import header_hint
 from macah.syntax import StreamType
 
 # The values of a table's scalars, by the names and by the indices of the steps to each; the others are 0.
@@ -145,6 +146,13 @@ class Scope:
             name, [n for n in self.all_names() if not n.startswith("_")], 1, 0.75
         )
         return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def undeclared(name: str, scope: Scope, where: Place) -> MacahError:
+    """The error about a name that nothing declares."""
+    hint = header_hint(name)
+    guess = "" if hint else scope.guess(name)
+    return MacahError(f"'{name}' undeclared{guess}", where, hint=hint, code="undeclared")
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ from macah.ctypes import ArrayType, CType, Floating, FunctionType, Integer, Poin
 from macah.diagnostic import MacahError
 from macah.lower_constants import Constants, arithmetic_type, literal, string_units
 from macah.lower_layout import member_path
-from macah.lower_scope import Broken, Constant, FunctionName, Object, Scope
+from macah.lower_scope import Broken, Constant, FunctionName, Object, Scope, undeclared
 from macah.lower_types import refuse_bit_field
 from macah.program import place_of
 from macah.syntax import OrElse
@@ -153,7 +153,7 @@ class Analyzer(Constants):
             case Broken(error):
                 raise error
             case None:
-                raise MacahError(f"'{name}' undeclared{scope.guess(name)}", place_of(node), code="undeclared")
+                raise undeclared(name, scope, place_of(node))
         raise MacahError(f"expected an expression before '{name}'", place_of(node), code="syntax")
 
     def _target(self, ctype: CType, node: Any) -> CType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from macah.mistakes import Mistake, describe, type_of, value_of
-from macah.tokens import TokenList
+from macah.tokens import TYPE_WORDS, TokenList
 
 # Words of other languages, with what C has for them.
 _FOREIGN = {
@@ -106,6 +106,34 @@ def misspelt_statement(tokens: TokenList, expected: str) -> Mistake | None:
     if word is None or word.type != "ID" or not near or near[0] == word.value:
         return None
     return Mistake(f"'{word.value}' begins no statement; did you mean '{near[0]}'?", token=word)
+
+
+def misspelt_loop(tokens: TokenList, expected: str) -> Mistake | None:
+    """`For (int i = 0; …)`, `fro (i = 0; …)`: a call, as far as the grammar sees, with what no call has."""
+    token = tokens.peek()
+    if type_of(token) not in TYPE_WORDS | {"TYPEID", "SEMI"}:
+        return None
+    depth, back = 0, 0
+    while type_of(tokens.peek(back)) not in ("SEMI", "LBRACE", "RBRACE", ""):
+        depth += {"RPAREN": 1, "LPAREN": -1}.get(type_of(tokens.peek(back)), 0)
+        back -= 1
+        if depth < 0:
+            break
+    word = tokens.peek(back)
+    if depth >= 0 or word is None or word.type != "ID" or sorted(word.value.lower()) != sorted("for"):
+        return None
+    if word.value == "FOR":
+        return None
+    return Mistake(f"'{word.value}' begins no loop; did you mean 'for' or 'FOR'?", token=word)
+
+
+def brace_value(tokens: TokenList, expected: str) -> Mistake | None:
+    """`p = { 1, 2 };`, `s <! { 1, 2 };`: only initialisers need no type."""
+    if type_of(tokens.peek()) != "LBRACE" or expected != "expression":
+        return None
+    if type_of(tokens.peek(0)) not in ("EQUALS", "LNOT", "RETURN", "COMMA", "LPAREN"):
+        return None
+    return Mistake("expected expression before '{'", "a value in braces needs its type: '(TYPE){ ... }'")
 
 
 def keyword_as_name(tokens: TokenList, expected: str) -> Mistake | None:

@@ -31,7 +31,34 @@ def double_colon(tokens: TokenList, expected: str) -> Mistake | None:
         return Mistake(f"expected '<?' or '<!' before {describe(token)}", hint, "transfer") if token else None
     if type_of(tokens.peek()) != "COLONCOLON":
         return None
-    return Mistake("'::' belongs before a send or receive", "write 'worked :: x <? s;'", "transfer")
+    if type_of(tokens.peek(0)) not in ("ID", "LPAREN") or not _moves(tokens):
+        return Mistake("'::' belongs before a send or receive", "write 'worked :: x <? s;'", "transfer")
+    message = "a non-blocking send or receive must be a statement of its own or stand in the head of 'for'"
+    return Mistake(message, _without_value(tokens), "transfer")
+
+
+def _moves(tokens: TokenList) -> bool:
+    """Whether a send or receive stands behind the `::` that comes next."""
+    for ahead in range(2, 12):
+        kind = type_of(tokens.peek(ahead))
+        if kind == "RECEIVE" or (kind == "LT" and type_of(tokens.peek(ahead + 1)) == "LNOT"):
+            return True
+        if kind in ("SEMI", "RBRACE", ""):
+            return False
+    return False
+
+
+def _without_value(tokens: TokenList) -> str:
+    """What to write instead of `while (w :: x <? s)`, `if (w :: x <? s)` or `int w :: x <? s;`."""
+    word, before = tokens.peek(0), type_of(tokens.peek(-1))
+    if type_of(word) != "ID":
+        return "write 'w :: x <? s;', and test 'w' behind it"
+    name = value_of(word)
+    if before in TYPE_WORDS | {"TYPEID"}:
+        return f"declare '{name}' in a statement of its own, and behind it write '{name} :: x <? s;'"
+    if before == "LPAREN" and type_of(tokens.peek(-2)) == "WHILE":
+        return f"write 'for ({name} :: x <? s; {name}; {name} :: x <? s)'"
+    return f"write '{name} :: x <? s;', and test '{name}' behind it"
 
 
 def spaced_receive(tokens: TokenList, expected: str) -> Mistake | None:

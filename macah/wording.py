@@ -11,6 +11,7 @@ from macah.beginners import unclosed, usual_mistake
 from macah.columns import MacahCoord, place_at
 from macah.diagnostic import MacahError, Note, Place
 from macah.mistakes import describe
+from macah.std_headers import header_hint
 from macah.tokens import MacahToken, TokenList
 
 
@@ -40,9 +41,10 @@ class GccWording(CParser):  # type: ignore[misc]
         self._typedef_checked_token = None
 
     def _unknown_type(self, token: MacahToken) -> MacahError:
-        guess = self._guess(token.value)
+        hint = header_hint(token.value)
+        guess = "" if hint else self._guess(token.value)
         message = f"unknown type name '{token.value}'{guess}"
-        return self._error(message, self._tok_coord(token), code="unknown-type")
+        return self._error(message, self._tok_coord(token), hint=hint, code="unknown-type")
 
     def _guess(self, name: str) -> str:
         """What may have been meant by a name where a statement or declaration begins."""
