@@ -10,6 +10,7 @@ from backend.bound import minimum_interval
 from backend.mapping import DoesNotFit, Shortage
 from macah import ir
 from macah.diagnostic import Diagnostic, MacahError, Note
+from macah.lint_bounds import outside_of_arrays
 from macah.lint_unchanging import unchanging_loops
 from macah.lint_undefined import undefined_operations
 from macah.lint_vacated import vacated_reads
@@ -32,6 +33,7 @@ def kernel_warnings(kernels: Sequence[ir.Kernel], fabric: Fabric | None) -> Iter
             inlined = inline_calls(kernel)
             yield from unchanging_loops(inlined)
             flat = unroll_for(inlined)
+            yield from outside_of_arrays(kernel, flat)
             if any(isinstance(s, ir.Shift) for s in statements(flat.body)):
                 yield from vacated_reads(flat)
             if fabric is not None and _may_be_large(flat, fabric):
