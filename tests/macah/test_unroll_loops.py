@@ -167,9 +167,15 @@ def test_pragmas_and_options_name_loops() -> None:
     options = ("t.macah:4=5", "dir/t.macah:8=2", "none")
     lines = {place.line: factor for place, factor in read_unrolling(program, options).of(made)}
     assert lines == {4: 5, 7: 0, 8: 2}
-    for wrong in ("t.macah:5=2", "u.macah:4=2", "r/t.macah:4=2"):
-        with pytest.raises(MacahError, match="no loop of a kernel begins there"):
+    hints = {
+        "t.macah:5=2": "lines where loops begin: 4, 7, 8",
+        "u.macah:4=2": "no kernel has a loop in 'u.macah'",
+        "r/t.macah:4=2": "no kernel has a loop in 'r/t.macah'",
+    }
+    for wrong, hint in hints.items():
+        with pytest.raises(MacahError, match="no loop of a kernel begins there") as caught:
             read_unrolling(program, (wrong,)).check([made])
+        assert caught.value.diagnostics[0].hint == hint
     for wrong in ("t.macah:4", "4=2", "t.macah:4=0", "t.macah:4=-1", "t.macah:x=2"):
         with pytest.raises(MacahError, match="not of the form FILE:LINE=K"):
             read_unrolling(program, (wrong,))
