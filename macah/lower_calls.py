@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from pycparser import c_ast
@@ -35,6 +36,14 @@ _BUILT_IN = frozenset(
     | {"__assert_fail", "__builtin_unreachable", "__builtin_prefetch", "__builtin_assume_aligned"}
     | {"__builtin_constant_p", "pstream_close", "pstream_ended"}
 )
+
+
+def _of_streams(name: str) -> str:
+    """What to append to a message about an unknown function that is a built-in one, misspelt or cut short."""
+    known = [word for word in sorted(_BUILT_IN | _HOST_ONLY) if word.startswith(("pstream_", "mem_"))]
+    whole = f"pstream_{name}"
+    near = [whole] if whole in known else get_close_matches(name, known, 1, 0.8)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 class Calls(Memory):
@@ -83,7 +92,7 @@ class Calls(Memory):
             return MacahError(message, where, hint="write it in C", code="builtin-function")
         if function is None:
             hint = header_hint(name) or "a kernel can call only functions that are defined in this file"
-            guess = "" if header_hint(name) else self.scope.guess(name)
+            guess = "" if header_hint(name) else _of_streams(name) or self.scope.guess(name)
             message = f"implicit declaration of function '{name}'{guess}"
             return MacahError(message, where, hint=hint, code="implicit-declaration")
         notes = (Note(f"'{name}' is declared here", function.where),)

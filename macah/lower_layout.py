@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from macah.ctypes import ArrayType, CType, Integer, Member, Pointer, StructType, align_of, size_of
+from macah.ctypes import ArrayType, CType, Integer, Member, Pointer, StreamType, StructType, align_of, size_of
 from macah.diagnostic import MacahError
 from macah.lower_packing import PLAIN, Packing
 from macah.program import place_of
+from macah.syntax import RECEIVE_FIRST
 
 
 @dataclass(slots=True)
@@ -84,6 +85,8 @@ def member_path(ctype: CType, name: str, node: Any) -> tuple[Member, ...]:
     if not isinstance(ctype, StructType):
         message = f"request for member '{name}' in something not a structure or union"
         hint = "use '->'" if isinstance(ctype, Pointer) else ""
+        if isinstance(ctype, StreamType):
+            hint = RECEIVE_FIRST
         raise MacahError(message, place_of(node), hint=hint, code="no-member")
     if not ctype.complete:
         raise MacahError(f"invalid use of incomplete type '{ctype}'", place_of(node), code="incomplete-type")

@@ -32,6 +32,7 @@ from macah.lower_units import UNITS, As, Window
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.lower_words import integer_type
 from macah.program import place_of
+from macah.syntax import RECEIVE_FIRST
 
 
 class Lvalues(Pointers):
@@ -291,6 +292,8 @@ class Lvalues(Pointers):
         message = f"invalid type argument of {operator} (have '{type_text(value)}')"
         struct = isinstance(value, Lvalue) and isinstance(value.type, StructType)
         hint = "use '.'" if struct and operator == "'->'" else ""
+        if isinstance(value, Lvalue) and isinstance(value.type, StreamType):
+            hint = RECEIVE_FIRST
         raise MacahError(message, where, hint=hint, code="not-an-array")
 
     def string(self, node: Any) -> Lvalue:

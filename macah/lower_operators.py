@@ -15,7 +15,7 @@ from macah.lower_scope import Object
 from macah.lower_types import refuse_bit_field
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
-from macah.syntax import NOT_A_SEND
+from macah.syntax import NOT_A_SEND, RECEIVE_FIRST
 
 NOTHING = Rvalue(ctypes.VOID)
 _STEPS = {"++": "+", "--": "-", "p++": "+", "p--": "-"}
@@ -35,7 +35,7 @@ def _instead(op: str, left: Value, right: Value) -> str:
         ) if op in {"==", "!="}:
             return "stream handles are compared outside the kernel block, into an int"
         case (Lvalue(type=ctypes.StreamType()), _) | (_, Lvalue(type=ctypes.StreamType())):
-            return "receive an element into a variable first, 'x <? s;', and use that"
+            return RECEIVE_FIRST
         case Reference(target=Lvalue(object=Object(type=ctypes.ArrayType()))), _ if op in {"<<", ">>"}:
             return f"a shift of an array is a statement of its own, 'a {op}= n;'"
         case _:

@@ -18,7 +18,7 @@ from macah.lower_units import overlaps
 from macah.lower_values import Lvalue, Rvalue, Value
 from macah.lower_words import integer_type
 from macah.program import place_of
-from macah.syntax import TRANSFERS
+from macah.syntax import RECEIVE_FIRST, TRANSFERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ class Streams(Expressions, Elements):
                     values.append(loaded.expr)
             case _:
                 message = f"incompatible types when sending type '{type_text(value)}' to '{element} stream'"
-                raise MacahError(message, where, code="incompatible-types")
+                hint = RECEIVE_FIRST if isinstance(value.type, ctypes.StreamType) else ""
+                raise MacahError(message, where, hint=hint, code="incompatible-types")
         flag = self._flag(worked, where)
         self.emit(ir.Send(stream, index, tuple(values), flag, where=where))
         self._set_worked(worked, flag, where)
@@ -140,7 +141,8 @@ class Streams(Expressions, Elements):
                 if isinstance(target.type, Floating):
                     integer_type(target.type, target.object.name, where)
             message = f"incompatible types when receiving type '{element}' into type '{target.type}'"
-            raise MacahError(message, where, code="incompatible-types")
+            hint = RECEIVE_FIRST if isinstance(target.type, StreamType) else ""
+            raise MacahError(message, where, hint=hint, code="incompatible-types")
 
     def _parts(self, target: Lvalue, element: CType, where: Place) -> list[_Part]:
         parts = []

@@ -15,6 +15,9 @@ from pycparser import c_ast
 TRANSFERS = "a send is 'stream <! value', a receive 'variable <? stream'"
 """What to tell who has the wrong operand in the place of the stream."""
 
+RECEIVE_FIRST = "receive an element into a variable first, 'x <? s;', and use that"
+"""What to tell who takes a stream for its elements."""
+
 EXPECT_FORM = "write 'EXPECT(condition, 0.15)', with how often the condition is true"
 
 NOT_A_SEND = (

@@ -61,7 +61,8 @@ class Unrolling:
         for request in self.requests:
             if not any(map(request.names, places)):
                 lines = ", ".join(dict.fromkeys(str(p.line) for p in places if request.is_in(p.file)))
-                hint = f"lines where loops begin: {lines}" if lines else f"no kernel has a loop in '{request.file}'"
+                none = f"no kernel has a loop in '{request.file}'"
+                hint = f"lines where loops begin: {lines}" if lines else none
                 message = f"--unroll {request.text}: no loop of a kernel begins there"
                 raise MacahError(message, hint=hint, code="usage")
 
