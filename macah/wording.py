@@ -71,14 +71,21 @@ class GccWording(CParser):  # type: ignore[misc]
             expected = "expression"
         if mistake := usual_mistake(self._tokens, expected):
             where = self._place(mistake.token) if mistake.token else None
-            self._fail(mistake.message, where, hint=mistake.hint, code=mistake.code)
+            macro = self._of_macro(self._tokens.peek(-1)) if token.type == "ELSE" else ""
+            self._fail(mistake.message, where, hint=macro or mistake.hint, code=mistake.code)
         if token.type == "ID" and before is not None and before.type == "ID" and self._may_be_type():
             guess = self._guess(before.value)
             if guess:
                 raise self._unknown_type(before)
         # Like gcc, ask for a forgotten semicolon where it is missing, not where the next line begins.
         where = self._behind(before) if expected == "';'" and before is not None else None
-        self._fail(f"expected {expected} before {describe(token)}", where)
+        self._fail(f"expected {expected} before {describe(token)}", where, hint=self._of_macro(token, before))
+
+    def _of_macro(self, *tokens: MacahToken | None) -> str:
+        """`#define N 8;`: which macro has the semicolon among these tokens, if one has."""
+        macros = [self._place(t).macro for t in tokens if t is not None and t.type == "SEMI"]
+        found = next((macro for macro in macros if macro), "")
+        return f"macro '{found}' contains a ';'" if found else ""
 
     def _may_be_type(self) -> bool:
         """Whether the word before could have been meant for a type: it is no operand."""
