@@ -68,6 +68,7 @@ _LOOKS: tuple[Callable[[TokenList, str], Mistake | None], ...] = (
     mistakes_c.arrows,
     mistakes_c.brace_value,
     mistakes_c.cpp_words,
+    mistakes_c.reference,
     mistakes_c.untyped_parameter,
     mistakes_c.in_list,
     mistakes_c.keyword_as_name,

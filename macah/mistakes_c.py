@@ -15,6 +15,7 @@ _FOREIGN = {
     "and": "&&",
     "or": "||",
     "not": "!",
+    "new": "",
     "string": "char *",
     "begin": "{",
     "end": "}",
@@ -88,17 +89,22 @@ def else_without_if(tokens: TokenList, expected: str) -> Mistake | None:
     return Mistake("'else' without a previous 'if'", "are braces missing around what stands before it?")
 
 
+def opened_by(tokens: TokenList) -> int:
+    """Where the parenthesis is opened that the token just consumed closes, as `peek` counts."""
+    depth, back = 0, 0
+    while token := tokens.peek(back):
+        depth += {"RPAREN": 1, "LPAREN": -1}.get(token.type, 0)
+        if depth == 0:
+            break
+        back -= 1
+    return back
+
+
 def misspelt_statement(tokens: TokenList, expected: str) -> Mistake | None:
     """`whlie (x) {`: a call, as far as the grammar sees."""
     if type_of(tokens.peek()) != "LBRACE" or type_of(tokens.peek(0)) != "RPAREN":
         return None
-    depth, back = 0, 0
-    while token := tokens.peek(back):
-        depth += {"RPAREN": 1, "LPAREN": -1}.get(token.type, 0)
-        back -= 1
-        if depth == 0:
-            break
-    word = tokens.peek(back)
+    word = tokens.peek(opened_by(tokens) - 1)
     if value_of(word) == "kernel":
         hint = "a kernel has no parameters: it uses the variables around it"
         return Mistake("expected '{' after 'kernel'", hint, "kernel-block", word)
@@ -175,4 +181,18 @@ def cpp_words(tokens: TokenList, expected: str) -> Mistake | None:
             instead = _FOREIGN[token.value]
             hint = f"C has '{instead}' for it" if instead else ""
             return Mistake(f"'{token.value}' is no word of C", hint, token=token)
+    word = tokens.peek(opened_by(tokens) - 1) if type_of(before) == "RPAREN" else None
+    if word is not None and _FOREIGN.get(word.value) == "else if":
+        return Mistake(f"'{word.value}' is no word of C", "C has 'else if' for it", token=word)
     return None
+
+
+def reference(tokens: TokenList, expected: str) -> Mistake | None:
+    """`int f(int &x)`."""
+    before, name = tokens.peek(0), tokens.peek(2)
+    if type_of(tokens.peek()) != "AND" or type_of(before) not in TYPE_WORDS | {"TYPEID"}:
+        return None
+    if name is None or name.type != "ID":
+        return None
+    hint = f"use a pointer, '{value_of(before)} *{name.value}', and pass an address"
+    return Mistake("C has no references", hint)

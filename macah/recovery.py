@@ -150,7 +150,7 @@ class Recovering(GccWording):
         token, before = self._peek(), self._tokens.peek(0)
         if token is not None and before is not None and before.type == "RBRACE" and _begins_line(token):
             where = self._behind(before)
-            self.note(self._error(f"expected ';' after '{type(node).__name__.lower()}'", where))
+            self.note(self._error(f"expected ';' after definition of '{_named(node)}'", where))
             semicolon = _mark("SEMI", ";", before)
             self._tokens.tokens.insert(self._tokens.index, semicolon)
         return node
@@ -298,3 +298,8 @@ def _mark(kind: str, text: str, behind: MacahToken) -> MacahToken:
 def _begins_line(token: MacahToken) -> bool:
     """Whether a declaration may begin with a token, as columns show."""
     return token.column == 1 and (token.type in _DECLARATIONS or token.type in TYPE_WORDS)
+
+
+def _named(node: Any) -> str:
+    """A struct or union as the program calls it."""
+    return f"{type(node).__name__.lower()} {node.name or ''}".rstrip()

@@ -83,12 +83,22 @@ def _check_count(translator: Translator, node: Any, name: str, arguments: list[A
         )
 
 
+def _kind_of_tag(translator: Translator, tag: str) -> str:
+    """`struct`, `union` or `enum` if that has the name; '' if nothing has."""
+    for node in walk(translator.source.program.unit) if tag else ():
+        if isinstance(node, c_ast.Struct | c_ast.Union | c_ast.Enum) and node.name == tag:
+            return type(node).__name__.lower()
+    return ""
+
+
 def _create(translator: Translator, node: Any, name: str, arguments: list[Any]) -> None:
     if not arguments or not isinstance(arguments[0], c_ast.Typename):
+        tag = arguments[0].name if arguments and isinstance(arguments[0], c_ast.ID) else ""
+        kind = _kind_of_tag(translator, tag)
         translator.fail(
             f"'{name}' needs the type of the elements",
             node,
-            f"write '{name}(int)' or '{name}(int, 32)'",
+            f"write '{name}({kind} {tag})'" if kind else f"write '{name}(int)' or '{name}(int, 32)'",
             code="arguments",
         )
     if len(arguments) > 2:

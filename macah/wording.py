@@ -41,10 +41,18 @@ class GccWording(CParser):  # type: ignore[misc]
         self._typedef_checked_token = None
 
     def _unknown_type(self, token: MacahToken) -> MacahError:
-        hint = header_hint(token.value)
+        hint = header_hint(token.value) or self._tagged(token.value)
         guess = "" if hint else self._guess(token.value)
         message = f"unknown type name '{token.value}'{guess}"
         return self._error(message, self._tok_coord(token), hint=hint, code="unknown-type")
+
+    def _tagged(self, name: str) -> str:
+        """`point p;`: what is only the name of a struct needs the word before it."""
+        tokens = self._tokens.tokens
+        for word, tag in zip(tokens, tokens[1 : self._tokens.index], strict=False):
+            if tag.value == name and word.type in ("STRUCT", "UNION", "ENUM"):
+                return f"write '{word.value} {name}'"
+        return ""
 
     def _guess(self, name: str) -> str:
         """What may have been meant by a name where a statement or declaration begins."""
