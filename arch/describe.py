@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,6 +32,16 @@ def shipped() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _SHIPPED.glob("*.toml")))
 
 
+def _guess(name: str) -> str:
+    """`grid8`, `gird:4x4`, `Grid4x4`: what was probably meant, to append to a message."""
+    parts = re.fullmatch(r"([A-Za-z]+):?(\d*)(?:[xX](\d+))?", name)
+    near = get_close_matches(parts[1].lower(), shipped(), 1, 0.7) if parts else []
+    if not parts or not near:
+        return ""
+    size = f"{parts[2]}x{parts[3] or parts[2]}" if parts[2] else ""
+    return f"; did you mean '{near[0]}{size}'?"
+
+
 def load_fabric(name_or_path: str) -> Fabric:
     """The fabric `grid`, `grid:8x8` (or `grid8x8`), or that of a file, `my.toml` or `my.toml:8x8`."""
     base, size = _split_size(name_or_path)
@@ -46,7 +57,8 @@ def load_fabric(name_or_path: str) -> Fabric:
             reason = f"cannot read it: {error.strerror.lower()}"
         if "/" not in base and not base.endswith(".toml"):
             reason = (
-                f"no such architecture (shipped: {', '.join(shipped())}; or give the path of a .toml file)"
+                f"no such architecture{_guess(name_or_path)} (shipped: {', '.join(shipped())}; "
+                "or give the path of a .toml file)"
             )
         raise ArchitectureError(reason, name_or_path) from None
     if len(text) > MOST_CHARACTERS:

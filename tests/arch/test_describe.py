@@ -215,6 +215,15 @@ HELD = GRID.replace("neighbours = true", "neighbours = true\nheld = true")
 CROSSBAR = GRID.replace("neighbours = true", "neighbours = true\ncrossbar = true")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("grid8", "grid8x8"), ("satmapit:3", "satmapit3x3"), ("gird:4x2", "grid4x2"), ("Torus", "torus")],
+)
+def test_a_misspelt_name_is_told_what_it_may_mean(name: str, meant: str) -> None:
+    with pytest.raises(ArchitectureError, match=f"no such architecture; did you mean '{meant}'"):
+        load_fabric(name)
+
+
 def test_a_held_output_is_where_results_are_and_all_that_neighbours_read(tmp_path: Path) -> None:
     fabric = load(tmp_path, HELD)
     check_fabric(fabric)
