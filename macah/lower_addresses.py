@@ -286,8 +286,11 @@ def _truth(equal: ir.Expr, op: str) -> Rvalue:
 def different(name: str, where: Place, before: str = "", now: str = "") -> MacahError:
     """The error for a pointer into `before` and `now`, arrays or members; without them, for a cast of one."""
     message = f"pointer '{name}' points into '{before}' and into '{now}'"
+    hint = "use one pointer for each array, or make both rows of one array: there it may change"
     if before == now:
         message = f"pointer '{name}' points into different members of '{now}'"
+    if before == now or not now:
+        hint = "use one pointer for each array"
     if not now:
         message = f"pointers into different arrays, as '{name}', cannot be cast in a kernel"
-    return MacahError(message, where, hint="use one pointer for each array", code="pointer-arrays")
+    return MacahError(message, where, hint=hint, code="pointer-arrays")

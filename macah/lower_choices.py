@@ -151,7 +151,7 @@ class Choices(Operators):
             or a.others
             or b.others
         ):
-            hint = "use an index, or '?:' on the elements"
+            hint = "make both rows of one array, or choose among the elements, 'c ? a[i] : b[i]'"
             message = "the pointers do not point into the same array"
             if a.object is b.object and a.path != b.path:
                 message = f"the pointers point to different members of '{a.object.name}'"
