@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from macah.mistakes import Mistake, describe, type_of, value_of
-from macah.tokens import TYPE_WORDS, TokenList
+from macah.tokens import TYPE_WORDS, MacahToken, TokenList
 
 # Words of other languages, with what C has for them.
 _FOREIGN = {
@@ -173,16 +173,29 @@ def in_list(tokens: TokenList, expected: str) -> Mistake | None:
     return Mistake(f"expected ',' or '}}' before {describe(token)}")
 
 
+def _is_foreign(tokens: TokenList, token: MacahToken) -> bool:
+    """Whether a token is a word of another language; not if the program declares something of that name."""
+    if token.type != "ID" or token.value not in _FOREIGN:
+        return False
+    before = TYPE_WORDS | {"TYPEID", "TIMES", "COMMA"}
+    after = {"EQUALS", "SEMI", "COMMA", "LBRACKET", "RPAREN"}
+    known = tokens.tokens[: tokens.index]
+    return not any(
+        name.value == token.value and left.type in before and right.type in after
+        for left, name, right in zip(known, known[1:], known[2:], strict=False)
+    )
+
+
 def cpp_words(tokens: TokenList, expected: str) -> Mistake | None:
     """Words of C++ and of other languages."""
     before = tokens.peek(0)
     for token in (tokens.peek(), before):
-        if token is not None and token.type == "ID" and token.value in _FOREIGN:
+        if token is not None and _is_foreign(tokens, token):
             instead = _FOREIGN[token.value]
             hint = f"C has '{instead}' for it" if instead else ""
             return Mistake(f"'{token.value}' is no word of C", hint, token=token)
     word = tokens.peek(opened_by(tokens) - 1) if type_of(before) == "RPAREN" else None
-    if word is not None and _FOREIGN.get(word.value) == "else if":
+    if word is not None and _FOREIGN.get(word.value) == "else if" and _is_foreign(tokens, word):
         return Mistake(f"'{word.value}' is no word of C", "C has 'else if' for it", token=word)
     return None
 
