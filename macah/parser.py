@@ -85,14 +85,25 @@ class MacahParser(GnuC):
 
     def _parse_label(self) -> Any:
         name = self._advance()
-        self._expect("COLON")
+        colon = self._expect("COLON")
         if self._at_word("kernel", "LBRACE"):
             self._advance()
             return self._parse_kernel(name.value, name)
         where = self._tok_coord(name)
         if self._at_label() or self._at_unrolled_for() or self._starts_statement():
-            return c_ast.Label(name.value, self._parse_pragmacomp_or_statement(), where)
+            after = self._peek()
+            stmt = self._parse_pragmacomp_or_statement()
+            if isinstance(stmt, Send | Receive) and stmt.worked is None and after.lineno == name.lineno:
+                self._refuse_half_of_two_colons(name, colon)
+            return c_ast.Label(name.value, stmt, where)
         return c_ast.Label(name.value, c_ast.EmptyStatement(where), where)
+
+    def _refuse_half_of_two_colons(self, name: MacahToken, colon: MacahToken) -> None:
+        """`w : x <? s;`: if `w` is a local variable, it is not meant for a label."""
+        if any(scope.get(name.value) is False for scope in self._scope_stack[1:]):
+            message = "a non-blocking send or receive has '::', not ':'"
+            where = self._tok_coord(colon)
+            self.note(self._error(message, where, hint="write 'w :: x <? s;'", code="transfer"))
 
     def _parse_kernel(self, name: str | None, first: MacahToken) -> KernelBlock:
         return KernelBlock(name, self._parse_compound_statement(), self._tok_coord(first))
