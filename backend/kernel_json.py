@@ -19,6 +19,9 @@ FORMAT = "macah-graph 1"
 LARGEST = 1 << 24
 """No array has more words."""
 
+WIDEST = 4
+"""Bytes of the largest word; small fields of a struct may share one of three."""
+
 
 def write_kernel(dfg: DFG) -> str:
     """A kernel's graph as JSON: one line for each node and order."""
@@ -131,7 +134,7 @@ class _Reader:
         for k, word in enumerate(take(table, "words", (list,), path)):
             if [type(part) for part in word if type(word) is list] != [int, int, bool]:
                 raise self.source.error("a word is [offset, size, signed]", (*path, "words", k))
-            if not (word[1] in (1, 2, 4) and 0 <= word[0] <= size - word[1]):
+            if not (1 <= word[1] <= WIDEST and 0 <= word[0] <= size - word[1]):
                 raise self.source.error("a word is outside of its element", (*path, "words", k))
             words.append(Word(*word))
         if not words:

@@ -11,7 +11,7 @@ from typing import Any
 import graphs
 import pytest
 
-from backend.dfg import DFG, LiveIn, Use, check_dfg
+from backend.dfg import DFG, LiveIn, Use, Word, check_dfg
 from backend.foreign import GraphError
 from backend.formats import read_graph
 from backend.graph_json import write_json
@@ -37,6 +37,13 @@ def test_ports_keep_what_messages_call_them(tmp_path: Path) -> None:
     dfg = replace(dfg, streams=(replace(dfg.streams[0], stream="shown"), *dfg.streams[1:]))
     assert read(tmp_path, write_kernel(dfg)).streams == dfg.streams
     assert dfg.streams[0].shown == "shown" and dfg.streams[1].shown == dfg.streams[1].name
+
+
+def test_words_may_be_of_three_bytes_as_small_fields_share_one(tmp_path: Path) -> None:
+    dfg = graphs.fir(2)
+    stream = replace(dfg.streams[0], size=8, words=(Word(0, 4, False), Word(4, 3, False)))
+    dfg = replace(dfg, streams=(stream, *dfg.streams[1:]))
+    assert read(tmp_path, write_kernel(dfg)).streams == dfg.streams
 
 
 def test_initial_values_may_be_live_ins(tmp_path: Path) -> None:
@@ -66,7 +73,7 @@ def test_initial_values_may_be_live_ins(tmp_path: Path) -> None:
         (("orders",), [{"before": 0, "after": 0}], "a cycle within one iteration"),
         (("orders",), [3], "'orders' must be objects"),
         (("streams", 0, "words"), [], "a stream of no words"),
-        (("streams", 0, "words"), [[0, 3, True]], "outside of its element"),
+        (("streams", 0, "words"), [[0, 5, True]], "outside of its element"),
         (("streams", 0, "words"), [[0, 4]], "a word is [offset, size, signed]"),
         (("memories",), [{"name": "a", "words": 1, "initial": [1, 2]}], "'initial' does not fit"),
         (("live_ins",), [5], "in 'live_ins', each must be a string"),
