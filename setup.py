@@ -16,6 +16,7 @@ MODULES = (
     "backend.ledger",
     "backend.longest",
     "backend.paths",
+    "backend.pushes",
     "backend.reach",
     "backend.relocate",
     "backend.settler",

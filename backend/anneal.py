@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from .flat import Problem
     from .groups import Groups
 
-# The price of a lacking cycle starts low, so that places settle before times do.
-FIRST_LATE = cython.declare(cython.int, 200)
-LATE = cython.declare(cython.int, 1500)
 SHARED = cython.declare(cython.int, 1500)
 WAIT = cython.declare(cython.int, 25)
 EACH = cython.declare(cython.int, 10)
@@ -110,7 +107,7 @@ class Annealer:
         self.interval, self.units, self.resources, self.ports = interval, t.units, t.resources, t.ports
         self.nodes, self.groups, self.streams = problem.nodes, problem.groups, problem.streams
         self.seed = (seed * 0x9E3779B97F4A7C15 + 0x1234567) & 0xFFFFFFFFFFFFFFFF
-        self.late, self.leave = LATE, LEAVE * t.tiles // t.ways_out if t.ways_out else 0
+        self.late, self.leave = SHARED, LEAVE * t.tiles // t.ways_out if t.ways_out else 0
         self.overwritten, self.stamp, self.sign = t.overwritten, 0, 1
         self.code, self.latency, self.result = problem.code, problem.latency, problem.result
         self.source, self.target, self.distance = problem.source, problem.target, problem.distance
@@ -224,7 +221,7 @@ class Annealer:
         hops: cython.int = self.hops[basin * self.outlets + outlet]
         return hops if hops < FARTHEST else min(self.gap[basin * self.resources + self.result[k]], NEVER)
 
-    @cython.cfunc
+    @cython.ccall
     def ready(self, e: cython.int) -> cython.int:
         """The first cycle of the consumer's iteration in which edge e can have brought its value."""
         return self.done(self.source[e]) + self.away(e) - self.distance[e] * self.interval
@@ -473,27 +470,27 @@ class Annealer:
         self.stamp += 1
         self.sign = sign
 
-    @cython.locals(_=cython.longlong, reach=cython.int)
+    @cython.locals(_=cython.longlong)
     def cool(
         self,
-        groups: Groups,
+        groups: Groups | None,
         moves: cython.longlong,
-        step: cython.int,
-        steps: cython.int,
+        reach: cython.int,
+        late: cython.int,
         temperature: cython.double,
     ) -> None:
-        """Try `moves` moves at one of the `steps` temperatures, in hundredths of a cycle."""
-        reach = 4 + (60 * (steps - step)) // steps
-        self.late = FIRST_LATE + (LATE - FIRST_LATE) * step // steps
+        """Try `moves` moves at a temperature, in hundredths of a cycle, to one of the nearest `reach` units,
+        with a price of `late` for a lacking cycle."""
+        self.late = late
         for _ in range(moves if self.nodes else 0):
-            if self.groups > 0 and self.random(24) == 0:
+            if groups is not None and self.groups > 0 and self.random(24) == 0:
                 groups.move(self.random(self.groups), temperature)
             else:
                 self.move_node(self.random(self.nodes), reach, temperature)
 
     def board(self) -> tuple[object, ...]:
-        """The arrays of where things are, and of how much stands where, for moves of groups."""
-        return self.unit, self.start, self.home, self.count
+        """The arrays of where things are, and of how much stands where, for moves of several at once."""
+        return self.unit, self.start, self.home, self.count, self.results
 
     def places(self) -> tuple[list[int], list[int], list[int]]:
         """Units, starts and homes as found."""

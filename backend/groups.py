@@ -53,7 +53,7 @@ class Groups:
         self.code, self.latency, self.bank = problem.code, problem.latency, problem.bank
         self.group, self.members_at, self.members = problem.group, problem.members_at, problem.members
         self.homes_at, self.homes, self.words = problem.homes_at, problem.homes_flat, problem.words
-        self.unit, self.start, self.home, self.count = annealer.board()
+        self.unit, self.start, self.home, self.count, _ = annealer.board()
         self.old_unit, self.old_start = array("i", self.unit), array("i", self.start)
         self.free_words = array("i", problem.room)
         self.stream_at = array("i", [-1]) * self.units

@@ -11,6 +11,7 @@ from .bound import match_streams, pack_memories
 from .flat import Problem
 from .groups import Groups
 from .mapping import MemoryPlace, Placement, Schedule
+from .pushes import Pushes
 
 MOVES = 700
 """Moves of annealing for each operation, at effort 1."""
@@ -20,6 +21,16 @@ HOT, WARM, COLD = 400.0, 200.0, 4.0
 
 STEPS = 60
 """Steps of cooling."""
+
+FIRST_LATE, LATE = 200, 1500
+"""The price of a lacking cycle, at first and at the end, so that places settle before times do."""
+
+LATEST, VAIN = 8, 8
+"""Pushes are tried where no more cycles are lacking than one for so many operations; they end when so many
+have led nowhere."""
+
+REHEATED, AFTER, NEARBY = (150.0, 60.0, 25.0, 10.0), 50, 20
+"""Temperatures after a push, moves for each operation, and of how many units that are near."""
 
 
 def place(
@@ -43,9 +54,30 @@ def place(
     groups = Groups(problem, schedule.interval, annealer)
     for step in range(STEPS if problem.nodes else 0):
         pulse()
-        annealer.cool(groups, moves // STEPS + 1, step, STEPS, heat * (COLD / heat) ** (step / (STEPS - 1)))
+        reach, late = 4 + (60 * (STEPS - step)) // STEPS, FIRST_LATE + (LATE - FIRST_LATE) * step // STEPS
+        temperature = heat * (COLD / heat) ** (step / (STEPS - 1))
+        annealer.cool(groups, moves // STEPS + 1, reach, late, temperature)
+    if not problem.terrain.overwritten:
+        _catch_up(annealer, Pushes(problem, schedule.interval, annealer), problem.nodes, pulse)
     unit, start, home = annealer.places()
     return placement_of(problem, schedule.interval, unit, start, home[problem.streams :])
+
+
+def _catch_up(annealer: Annealer, pushes: Pushes, nodes: int, pulse: Callable[[], None]) -> None:
+    """Push what is late until nothing is, or that leads nowhere: each time annealing makes room again."""
+    bad, vain = pushes.bad(), 0
+    while 0 < bad <= nodes // LATEST and vain < VAIN:
+        pulse()
+        pushes.keep()
+        pushes.push()
+        for heat in REHEATED:
+            annealer.cool(None, AFTER * nodes // len(REHEATED), NEARBY, LATE, heat)
+        now = pushes.bad()
+        vain = 0 if now < bad else vain + 1
+        if now > bad:
+            pushes.restore()
+        else:
+            bad = now
 
 
 def placement_of(

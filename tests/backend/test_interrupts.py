@@ -63,7 +63,7 @@ def test_an_interrupt_while_operations_are_placed_gets_through(
     annealer = Annealer(problem, INTERVAL, 1, (placement.unit, placement.schedule.start, homes))
     groups = Groups(problem, INTERVAL, annealer)
     with pytest.raises(KeyboardInterrupt):
-        interrupted(partial(annealer.cool, groups, 1000, 0, 60, 200.0))
+        interrupted(partial(annealer.cool, groups, 1000, 8, 200, 200.0))
     assert not unheard
 
 

@@ -310,6 +310,7 @@ def uncompiled() -> Iterator[dict[str, ModuleType]]:
         "flood",
         "relocate",
         "anneal",
+        "pushes",
         "flat",
         "bound",
         "schedule",
