@@ -8,6 +8,7 @@ refutation holds for every schedule.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,8 +27,9 @@ from .steps import strangers
 SLACK = 1
 """Recurrences with so many cycles to spare belong to a core."""
 
-LARGEST = 90
-"""Of components of more operations, parts of so many are looked at, of arcs without slack."""
+LARGEST = 128
+"""Of components of more operations, parts of up to so many are looked at: those of arcs that can be on
+recurrences with SLACK, or if these are too many, of arcs that are on some without any."""
 
 PAIRS = 400_000
 """Cores are not looked at that would need more clauses for what no two operations can share."""
@@ -135,9 +137,16 @@ def _small(parts: Iterable[list[Delay]], nodes: int, interval: int) -> Iterator[
             yield part
             continue
         start, cycle = longest_paths(nodes, part, interval)
-        if not cycle:
-            tight = [a for a in part if start[a.target] - start[a.source] - _gap(a, interval) <= SLACK]
-            yield from components(tight)
+        if cycle:
+            continue
+        for some in components(_within(part, start, interval, SLACK)):
+            few = len({a.source for a in some}) <= LARGEST
+            yield from (some,) if few else components(_within(some, start, interval, 0))
+
+
+def _within(arcs: list[Delay], start: list[int], interval: int, slack: int) -> list[Delay]:
+    """The arcs that have no more slack for these starts."""
+    return [a for a in arcs if start[a.target] - start[a.source] - _gap(a, interval) <= slack]
 
 
 def _cores_of(names: list[int], arcs: list[Delay], interval: int) -> list[Core]:
@@ -191,7 +200,8 @@ def _longest(nodes: int, arcs: list[tuple[int, int, int]]) -> list[list[int]]:
 def _placed(problem: Problem, core: Core, interval: int) -> Spots | bool | None:
     """Places of a core, or False if it has none; None if that is too dear to know."""
     units = [problem.candidates(n) for n in core.nodes]
-    if len(core.nodes) ** 2 // 2 * max(len(u) for u in units) > PAIRS:
+    slots = Counter(slot for w in core.windows for slot in {t % interval for t in w})
+    if sum(n * n for n in slots.values()) // 2 * max(len(u) for u in units) > PAIRS:
         return None
     # Imported here: loading a solver takes time, and few kernels need one.
     from .sat import answered, solver_of
