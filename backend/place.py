@@ -25,9 +25,9 @@ STEPS = 60
 FIRST_LATE, LATE = 200, 1500
 """The price of a lacking cycle, at first and at the end, so that places settle before times do."""
 
-LATEST, VAIN = 8, 8
-"""Pushes are tried where no more cycles are lacking than one for so many operations; they end when so many
-have led nowhere."""
+LATEST, VAIN, LAST = 8, 8, 24
+"""Pushes are tried where no more is bad than one for LATEST operations; they end when so many have led
+nowhere: VAIN, or LAST divided by what is bad, as the last cycle takes the longest and is worth it."""
 
 REHEATED, AFTER, NEARBY = (150.0, 60.0, 25.0, 10.0), 50, 20
 """Temperatures after a push, moves for each operation, and of how many units that are near."""
@@ -66,7 +66,7 @@ def place(
 def _catch_up(annealer: Annealer, pushes: Pushes, nodes: int, pulse: Callable[[], None]) -> None:
     """Push what is late until nothing is, or that leads nowhere: each time annealing makes room again."""
     bad, vain = pushes.bad(), 0
-    while 0 < bad <= nodes // LATEST and vain < VAIN:
+    while 0 < bad <= nodes // LATEST and vain < max(VAIN, LAST // bad):
         pulse()
         pushes.keep()
         pushes.push()

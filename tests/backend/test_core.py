@@ -7,7 +7,7 @@ from graphs import Builder, random_graph
 
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
-from backend.core import cores, refuted, tightened
+from backend.core import LARGEST, cores, refuted, tightened
 from backend.dfg import DFG, Const, Use
 from backend.flat import Problem
 from backend.mapper import map_kernel
@@ -16,10 +16,10 @@ from backend.mapping import MapOptions
 GRID = load_fabric("grid4x4")
 
 
-def between_two(middle: int, loose: int = 0) -> DFG:
+def between_two(middle: int, loose: int = 0, apart: int = 0) -> DFG:
     """Two operations that are each made of the same few ones, which are made of these two before them.
 
-    So many `loose` ones are on recurrences with these, too, but can wait.
+    So many `loose` ones are on a recurrence with these, too, but can wait, as it is over `apart` iterations.
     """
     b = Builder(f"between{middle}")
     b.counter(10)
@@ -32,7 +32,7 @@ def between_two(middle: int, loose: int = 0) -> DFG:
     for k in range(loose):
         last = b.add("xor", last, Const(k))
     if loose:
-        b.patch(node, 2, Use(last, loose))
+        b.patch(node, 2, Use(last, apart or loose))
     return b.build()
 
 
@@ -74,3 +74,9 @@ def test_what_was_mapped_is_not_refuted(seed: int) -> None:
     problem = Problem(dfg, GRID)
     interval = map_kernel(dfg, GRID, MapOptions()).interval
     assert not any(refuted(problem, k) for k in range(interval, interval + 2))
+
+
+def test_a_core_is_found_beside_more_operations_that_can_wait_for_a_cycle_than_a_core_may_have() -> None:
+    dfg = between_two(3, loose=LARGEST + 1, apart=(LARGEST + 4) // 2)
+    core = refuted(Problem(dfg, GRID), 2)
+    assert {n.id for n in dfg.nodes if n.op == "select"} == set(core)
