@@ -25,6 +25,7 @@ from backend.mapping import DoesNotFit
 from macah import ir
 from macah.exclusion import GUARDS, Exclusion
 from macah.join_nodes import joined
+from macah.later import Later
 from macah.optional import enabled
 
 MOST_NODES = 2000
@@ -158,7 +159,7 @@ def _joined(
     """Graphs in which two operations are one that exclude each other, of those for which that may pay."""
     if max(Counter(_kind(dfg.nodes[number]) for number in members).values(), default=0) < 2:
         return
-    exclusion = Exclusion(dfg)
+    exclusion, later = Exclusion(dfg), Later(dfg)
     where = {number: exclusion.matters(number) for number in members}
     pairs = (
         (a, b)
@@ -169,6 +170,8 @@ def _joined(
         one, other = where[a[0]], where[b[0]]
         if exclusion.exclude(one, other):
             for test, first in islice(exclusion.telling(one, other), MOST_TESTS):
+                if later.forbids(a, b, test):
+                    continue
                 if effort.left < 0:
                     return
                 effort.left -= len(dfg.nodes)
