@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from macah import ir
+from macah.firsts import firsts
 from macah.held import held
 from macah.logic import simplify_logic
 from macah.narrow import narrow
@@ -31,6 +32,7 @@ def narrow_again(loop: Loop, words: Words) -> tuple[Rebuilt, Loop] | None:
 
 
 STEPS: tuple[tuple[str, Step], ...] = (
+    ("firsts", firsts),
     ("narrow", narrow),
     ("logic", simplify_logic),
     ("narrow", narrow_again),

@@ -94,6 +94,7 @@ OPTIONAL = {
     "narrow": Optimisation(
         "ranges of values simplify operations, and constants are divided by with products"
     ),
+    "firsts": Optimisation("what only the first iteration needs follows from what was before the loop"),
     "past_end": Optimisation("receives do not wait for the answer whether their stream has ended"),
     "share_sends": Optimisation("sends to a stream that exclude each other are one"),
     "closing_sends": Optimisation("the close behind a send is a part of it, and takes no cycle of its port"),

@@ -134,6 +134,9 @@ KERNELS = (
       kernel { int a[64];
         for (int i = 0; i < n; i++) a[i] <? in;
         for (int i = 0; i < n; i++) out <! a[n - i]; } }""",
+    """void f(int x[6], int r, int n, int stream out) {
+      kernel { FOR (int i = 0; i < 6; i++) if (x[i]) r = r * 10 + x[i];
+        for (int t = 0; t < n; t++) out <! t + r; } }""",
 )
 
 
@@ -174,6 +177,7 @@ KERNEL_FOR = {
     "narrow": 4,
     "share_sends": 15,
     "closing_sends": 26,
+    "firsts": 33,
     "past_end": 27,
     "logic": 9,
     "slopes": 22,
