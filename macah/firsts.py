@@ -10,78 +10,88 @@ Statements before a loop are done in its first iteration, which `start` says is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from arch.ops import OPS
-from backend.dfg import Const, LiveIn, Use
+from backend.dfg import Use
 from macah.graph import ONE, ZERO, Before, Draft, Value
+from macah.ir import Variable
 from macah.ranges import Range
 from macah.rewrite import Loop, Rebuilt, Rules, rebuilt
 from macah.uncounted import terms
 
 
 def firsts(loop: Loop, _: Mapping[int, Range]) -> tuple[Rebuilt, Loop] | None:
-    """The loop with such values computed from constants and live-ins; None if there are none."""
+    """The loop with such values computed from constants and live-ins; None if there are none.
+
+    What other iterations need, too, stays as it is, so that nothing is computed twice.
+    """
     starts = {
         Before(variable)
         for variable, value in loop.final.items()
-        if value == ZERO and loop.initial[variable] == ONE
+        if value == ZERO and loop.initial.get(variable) == ONE
     }
     if not starts:
         return None
     needed = loop.live()
-    carried = _carried(loop, needed[0])
-    chosen = {n: at for n in needed[0] if (at := _only_first(loop, loop.graph.drafts[n], starts, carried))}
-    return rebuilt(loop, _Rules(loop, chosen, carried), needed) if chosen else None
+    chosen = {n: at for n in needed[0] if (at := _only_first(loop, loop.graph.drafts[n], starts))}
+    alone = set(needed[0]) - _needed_later(loop, chosen)
+    rules = _Rules(loop, chosen, [n for n in sorted(alone) if OPS[loop.graph.drafts[n].op].pure])
+    return rebuilt(loop, rules, needed) if rules.changes() else None
 
 
-def _carried(loop: Loop, live: Iterable[int]) -> set[Value]:
-    """The values of pure drafts in which there is one of the iteration before."""
-    found = set[Value]()
-    for number in live:
-        draft = loop.graph.drafts[number]
-        if OPS[draft.op].pure and any(isinstance(v, Before) or v in found for v in draft.operands):
-            found.add(Use(number))
+def _only_first(loop: Loop, draft: Draft, starts: set[Before]) -> tuple[int, ...]:
+    """The operands of a draft that matter in the first iteration only."""
+    if draft.op == "select" and not starts.isdisjoint(terms(loop, draft.operands[0])):
+        return (1,)
+    if draft.op == "and" and len(given := starts.intersection(draft.operands)) == 1:
+        given.add(Before(loop.alive))  # which effects are told by, even where all iterations count
+        return tuple(place for place, value in enumerate(draft.operands) if value not in given)
+    return ()
+
+
+def _needed_later(loop: Loop, chosen: Mapping[int, tuple[int, ...]]) -> set[int]:
+    """The drafts that are needed in other iterations, too: as `Loop.live`, but for the `chosen` operands."""
+    drafts = loop.graph.drafts
+    pending: list[Value] = [Use(number) for number, draft in enumerate(drafts) if draft.effect]
+    pending += loop.kept
+    found, variables = set[int](), set[Variable]()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Use) and value.node not in found:
+            found.add(value.node)
+            left = chosen.get(value.node, ())
+            pending += [v for p, v in enumerate(drafts[value.node].operands) if p not in left]
+        elif isinstance(value, Before) and value.variable not in variables:
+            variables.add(value.variable)
+            pending.append(loop.final[value.variable])
     return found
 
 
-def _only_first(loop: Loop, draft: Draft, starts: set[Before], carried: set[Value]) -> tuple[int, ...]:
-    """The operands of a draft that matter in the first iteration only, if they are of carried values."""
-    if draft.op == "select" and not starts.isdisjoint(terms(loop, draft.operands[0])):
-        places: tuple[int, ...] = (1,)
-    elif draft.op == "and" and len(given := starts.intersection(draft.operands)) == 1:
-        places = tuple(place for place, value in enumerate(draft.operands) if value not in given)
-    else:
-        return ()
-    return tuple(p for p in places if isinstance(draft.operands[p], Before) or draft.operands[p] in carried)
-
-
 class _Rules(Rules):
-    def __init__(self, loop: Loop, chosen: Mapping[int, tuple[int, ...]], carried: set[Value]) -> None:
-        self.loop, self.chosen, self.carried = loop, chosen, carried
-        operands = [loop.graph.drafts[number].operands[p] for number, at in chosen.items() for p in at]
-        self.cone = sorted(self._cone(operands))
-        self.made = 0  # of the cone
+    """`alone`: the pure drafts that only the first iteration needs, in their order."""
+
+    def __init__(self, loop: Loop, chosen: Mapping[int, tuple[int, ...]], alone: Sequence[int]) -> None:
+        self.loop, self.chosen, self.alone = loop, chosen, alone
+        self.made = 0  # of these
         self.values: dict[int, Value] = {}
+
+    def changes(self) -> bool:
+        """Whether anything is of the iteration before that need not be."""
+        drafts = self.loop.graph.drafts
+        inside = (value for number in self.alone for value in drafts[number].operands)
+        chosen = (drafts[number].operands[p] for number, at in self.chosen.items() for p in at)
+        return any(isinstance(value, Before) for value in chain(inside, chosen))
 
     def operand(self, new: Rebuilt, number: int, position: int, value: Value) -> Value:
         """What matters in the first iteration only is what it is there."""
         if position not in self.chosen.get(number, ()):
             return super().operand(new, number, position, value)
-        while self.made < len(self.cone) and self.cone[self.made] < number:
-            self._make(new, self.cone[self.made])
+        while self.made < len(self.alone) and self.alone[self.made] < number:
+            self._make(new, self.alone[self.made])
             self.made += 1
         return self._first(new, value)
-
-    def _cone(self, values: Iterable[Value]) -> set[int]:
-        """The drafts that some values come from, as far as these change."""
-        found, pending = set[int](), [*values]
-        while pending:
-            value = pending.pop()
-            if isinstance(value, Use) and value in self.carried and value.node not in found:
-                found.add(value.node)
-                pending += self.loop.graph.drafts[value.node].operands
-        return found
 
     def _make(self, new: Rebuilt, number: int) -> None:
         draft = self.loop.graph.drafts[number]
@@ -90,10 +100,7 @@ class _Rules(Rules):
 
     def _first(self, new: Rebuilt, value: Value) -> Value:
         """What a value is in the first iteration."""
-        match value:
-            case Before(variable):
-                initial: Const | LiveIn = self.loop.initial[variable]
-                return initial
-            case Use(number) if value in self.carried:
-                return self.values[number]
-        return new.value(value)
+        if isinstance(value, Before):
+            return self.loop.initial.get(value.variable, ZERO)
+        known = self.values.get(value.node) if isinstance(value, Use) and not value.output else None
+        return new.value(value) if known is None else known
