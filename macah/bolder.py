@@ -44,12 +44,12 @@ def longest(choice: Choice, bolder: Choice, interval: int) -> int:
 def _kernels(best: Choice, free: Sequence[LoopTrips], trials: Trials) -> Iterator[ir.Kernel]:
     """The kernel with more banks, and with twice as many copies of one body."""
     kernel = best.kernel
-    if trials.busiest(best.dfg) > trials.full(best):
+    least = max(best.bounds.recurrence, trials.crowd(best.dfg, FULL))  # copies make neither any less
+    if trials.busiest(best.dfg) > least:
         yield kernel
     if kernel.delay or kernel.row:
         return  # rows are as long as they are then, or nearly
     asked, factors = dict(trials.kernel.unroll), dict(kernel.unroll)
-    least = max(best.bounds.recurrence, trials.crowd(best.dfg, FULL))  # copies make neither any less
     for loop in free:
         factor = factors.get(loop.where, 1) if loop.where else 0
         trips = max(loop.rows, default=loop.trips or 0)

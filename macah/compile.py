@@ -11,7 +11,7 @@ from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.dfg import DFG
 from backend.mapper import map_kernel
-from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
+from backend.mapping import EFFORTS, DoesNotFit, MapOptions, Mapping, Shortage
 from backend.relays import HEAVY, SPANS, kept, relayed
 from backend.rows import NoHardware
 from backend.solved import spare_with_words
@@ -176,9 +176,12 @@ def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) ->
         return chosen, mapping
     if front.choice is None or (bolder := front.choice.bolder) is None:
         return chosen, mapping
-    most = min(longest(front.choice, bolder, mapping.interval), wanted.max_interval or mapping.interval)
+    most = longest(front.choice, bolder, mapping.interval)
+    most = min(most, wanted.max_interval or most)
     with suppress(DoesNotFit, KeyboardInterrupt):  # then the first mapping is the result
-        made = map_kernel(bolder.dfg, fabric, replace(wanted, max_interval=most), stages.say)
+        # What is not mapped soon seldom is, and there is a mapping already.
+        wanted = replace(wanted, max_interval=most, effort=min(wanted.effort, EFFORTS["low"]))
+        made = map_kernel(bolder.dfg, fabric, wanted, stages.say)
         return Front.of(front.site, front.plain, bolder), made
     return chosen, mapping
 

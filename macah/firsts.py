@@ -16,7 +16,6 @@ from itertools import chain
 from arch.ops import OPS
 from backend.dfg import Use
 from macah.graph import ONE, ZERO, Before, Draft, Value
-from macah.ir import Variable
 from macah.ranges import Range
 from macah.rewrite import Loop, Rebuilt, Rules, rebuilt
 from macah.uncounted import terms
@@ -36,7 +35,7 @@ def firsts(loop: Loop, _: Mapping[int, Range]) -> tuple[Rebuilt, Loop] | None:
         return None
     needed = loop.live()
     chosen = {n: at for n in needed[0] if (at := _only_first(loop, loop.graph.drafts[n], starts))}
-    alone = set(needed[0]) - _needed_later(loop, chosen)
+    alone = set(needed[0]).difference(loop.live(chosen)[0])
     rules = _Rules(loop, chosen, [n for n in sorted(alone) if OPS[loop.graph.drafts[n].op].pure])
     return rebuilt(loop, rules, needed) if rules.changes() else None
 
@@ -49,24 +48,6 @@ def _only_first(loop: Loop, draft: Draft, starts: set[Before]) -> tuple[int, ...
         given.add(Before(loop.alive))  # which effects are told by, even where all iterations count
         return tuple(place for place, value in enumerate(draft.operands) if value not in given)
     return ()
-
-
-def _needed_later(loop: Loop, chosen: Mapping[int, tuple[int, ...]]) -> set[int]:
-    """The drafts that are needed in other iterations, too: as `Loop.live`, but for the `chosen` operands."""
-    drafts = loop.graph.drafts
-    pending: list[Value] = [Use(number) for number, draft in enumerate(drafts) if draft.effect]
-    pending += loop.kept
-    found, variables = set[int](), set[Variable]()
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Use) and value.node not in found:
-            found.add(value.node)
-            left = chosen.get(value.node, ())
-            pending += [v for p, v in enumerate(drafts[value.node].operands) if p not in left]
-        elif isinstance(value, Before) and value.variable not in variables:
-            variables.add(value.variable)
-            pending.append(loop.final[value.variable])
-    return found
 
 
 class _Rules(Rules):

@@ -10,6 +10,8 @@ from backend.dfg import Const, LiveIn, Use
 from macah.graph import Before, Draft, Graph, Value
 from macah.ir import Variable
 
+_NONE: Mapping[int, tuple[int, ...]] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -27,8 +29,11 @@ class Loop:
     kept: tuple[Value, ...] = ()
     most: int | None = None
 
-    def live(self) -> tuple[list[int], list[Variable]]:
-        """The drafts that effects need, in order, and the variables of which they need the last values."""
+    def live(self, without: Mapping[int, tuple[int, ...]] = _NONE) -> tuple[list[int], list[Variable]]:
+        """The drafts that effects need, in order, and the variables of which they need the last values.
+
+        `without`: operands that are left out, by drafts.
+        """
         drafts = self.graph.drafts
         pending: list[Value] = [Use(number) for number, draft in enumerate(drafts) if draft.effect]
         pending += self.kept
@@ -38,7 +43,8 @@ class Loop:
             if isinstance(value, Use):
                 if value.node not in found:
                     found.add(value.node)
-                    pending += drafts[value.node].operands
+                    left = without.get(value.node, ())
+                    pending += [v for p, v in enumerate(drafts[value.node].operands) if p not in left]
             elif isinstance(value, Before) and value.variable not in variables:
                 variables[value.variable] = None
                 pending.append(self.final[value.variable])

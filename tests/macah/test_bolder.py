@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from arch.describe import load_fabric
+from arch.fabric import Fabric
+from backend.dfg import DFG
 from backend.mapping import DoesNotFit, MapOptions, Mapping, Shortage
 from macah import compile as stages_of
 from macah.bolder import longest
@@ -24,6 +26,9 @@ FABRIC = load_fabric("grid8x8")
 MIX = """int a[64], b[64], c[64];
 void f() { kernel { for (int i = 0; i < 64; i++) {
   int x = a[i] * b[i]; c[i] = (x ^ x >> 7) + (x & 255) * 5 - (x >> 3); } } }"""
+
+POINTWISE = """unsigned short a[16], b[16], c[16];
+void f() { kernel { for (int i = 0; i < 16; i++) c[i] = a[i] * b[i] % 12289; } }"""
 
 CHASE = """int a[64];
 int f() { kernel { int s = 0; for (int i = 0; i < 64; i++) s = a[s & 63] ^ i; a[0] = s; } return a[0]; }"""
@@ -50,6 +55,15 @@ def test_twice_as_many_copies_may_be_worth_a_longer_interval() -> None:
     assert bolder.bounds.mii <= choice.bounds.mii
 
 
+def test_ports_that_hold_up_a_full_array_get_more_banks() -> None:
+    """With half of the units free, four accesses at once would gain nothing."""
+    choice = choice_of(POINTWISE)
+    assert choice.bolder is not None
+    assert choice.bolder.kernel.unroll == choice.kernel.unroll
+    assert choice.bolder.bounds.mii < choice.bounds.mii
+    assert len(choice.bolder.dfg.memories) > len(choice.dfg.memories)
+
+
 def test_a_recurrence_leaves_nothing_to_be_bold_about() -> None:
     assert choice_of(CHASE).bolder is None
 
@@ -60,6 +74,24 @@ def test_a_bolder_choice_is_taken_that_is_mapped() -> None:
     taken, mapping = map_front(front, FABRIC, OPTIONS, Stages())
     assert taken.dfg == front.choice.bolder.dfg
     assert mapping.interval <= longest(front.choice, front.choice.bolder, front.choice.bounds.mii)
+
+
+def test_a_bolder_choice_may_have_a_longer_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    front = front_of(MIX)
+    assert front.choice is not None and front.choice.bolder is not None
+    asked: list[int] = []
+    mapped = stages_of.map_kernel
+
+    def listen(dfg: DFG, fabric: Fabric, wanted: MapOptions, say: object) -> Mapping:
+        asked.append(wanted.max_interval)
+        return mapped(dfg, fabric, wanted)
+
+    monkeypatch.setattr(stages_of, "map_kernel", listen)
+    monkeypatch.setattr(stages_of, "longest", lambda choice, bolder, interval: interval + 3)
+    chosen, _ = map_front(front, FABRIC, replace(OPTIONS, max_ii=9), Stages())
+    assert chosen is not front
+    first, second = asked
+    assert first == 9 and 3 < second <= 9
 
 
 def test_what_is_not_mapped_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
