@@ -10,17 +10,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from arch.describe import load_fabric
 from arch.fabric import Fabric
 from backend.bound import Bounds, minimum_interval
 from backend.dfg import DFG
 from macah import ir
 from macah.choose import choose
+from macah.compile import fronts, map_front
 from macah.lower import lower
 from macah.optional import OPTIONAL
+from macah.options import Options
 from macah.passes.pipeline import optimize
 from macah.program import read_program
 from macah.report_facts import count_predicates
 from macah.spread import spread
+from macah.stages import Stages
 from macah.todfg import build_dfg
 
 HERE = Path(__file__).resolve().parent
@@ -62,10 +66,12 @@ def graph(kernel: ir.Kernel, fabric: Fabric, without: Iterable[str] = ()) -> Gra
     return Graph(dfg, minimum_interval(dfg, fabric))
 
 
-def chosen(kernel: ir.Kernel, fabric: Fabric, automatic: bool) -> ir.Kernel:
-    """A lowered kernel with what the compiler chooses for it, without such copies if not `automatic`."""
-    choice = spread(kernel, fabric, automatic)
-    return kernel if choice is None else choice.kernel
+def chosen(source: Path, arch: str, automatic: bool) -> ir.Kernel:
+    """The first kernel with what the compiler chooses and maps; without copies if not `automatic`."""
+    program = read_program(source)
+    options = Options(source, arch=arch, unroll=() if automatic else ("none",))
+    front = fronts(program, choose(program, {}, load_fabric(arch)), options, Stages())[0]
+    return map_front(front, load_fabric(arch), options, Stages())[0].lowered
 
 
 def macahc(*words: object) -> subprocess.CompletedProcess[str]:

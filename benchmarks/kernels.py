@@ -84,7 +84,7 @@ def measure(source: Path, arch: str) -> list[Row]:
     """A kernel as the compiler makes it, and if that has copies of loops' bodies, without them."""
     fabric = load_fabric(arch)
     kernel = lowered(source, fabric)
-    plain, best = (chosen(kernel, fabric, automatic) for automatic in (False, True))
+    plain, best = (chosen(source, arch, automatic) for automatic in (False, True))
     given = inputs(source, kernel)
 
     def row(name: str, made: ir.Kernel, *options: str) -> Row:
