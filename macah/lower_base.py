@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,7 +12,7 @@ from typing import Any
 from pycparser import c_ast
 
 from macah import ir
-from macah.ctypes import CType, Integer
+from macah.ctypes import ArrayType, CType, Integer, StructType
 from macah.diagnostic import Diagnostic, MacahError, Note, Place
 from macah.lower_declarations import Declarations
 from macah.lower_facts import Facts, Key
@@ -22,8 +22,9 @@ from macah.lower_units import Step
 from macah.lower_values import Lvalue, Pointee, Rvalue, Value
 from macah.program import Program, place_of, walk
 
-# Copies of at most so many elements are written out; longer ones are loops.
+# Copies of at most so many elements are written out, of fewer in loops; longer ones are loops.
 _WRITTEN_OUT = 16
+_WRITTEN_OUT_INSIDE = 4
 # Told once of each name, as gcc does: the declaration is wrong, not each use.
 _ONCE = frozenset(
     {"undeclared", "unresolved-pointer", "variable-length-array", "floating-point", "wide-type"}
@@ -96,6 +97,8 @@ class Base(ABC):
         # The kernel block itself, and how many branches, loops and calls are around what is lowered.
         self.block: Any = None
         self.depth = 0
+        # How many loops are around what is lowered that stand for one statement.
+        self.repeats = 0
         self.declared: dict[Key, Object] = {}
         # Static variables, by their declarations: a function may be expanded several times.
         self.statics: dict[int, Object] = {}
@@ -219,19 +222,30 @@ class Base(ABC):
             case _:
                 self.emit(ir.If(condition, tuple(then), tuple(orelse), expect, where))
 
-    def for_each(self, length: int, where: Place, body: Any) -> None:
-        """Emit `body(index)` for all indices of a dimension."""
-        if length <= _WRITTEN_OUT:
+    def for_each(self, length: int, element: CType, where: Place, body: Callable[[ir.Expr], None]) -> None:
+        """Emit `body(index)` for all indices of a dimension, whose elements have this type.
+
+        Written out are arrays of few elements, all dimensions together: with constant indices alone, they
+        become scalars.
+        """
+        if length * _elements(element) <= (_WRITTEN_OUT_INSIDE if self.repeats else _WRITTEN_OUT):
             for i in range(length):
                 body(ir.Const(i))
-            return
+        else:
+            self.repeat(ir.Const(length), where, body)
+
+    def repeat(self, count: ir.Expr, where: Place, body: Callable[[ir.Expr], None]) -> None:
+        """Emit a loop that does `body(index)` for all indices before `count`, which does not change."""
         counter = self.variable("i", 32, where)
         self.emit(ir.Assign(counter, ir.Const(0), where))
+        # Loops are known by their places: one in another has the next column.
+        place = replace(where, column=where.column + self.repeats)
+        self.repeats += 1
         with self.collected() as inner:
             body(ir.Read(counter))
             self.emit(ir.Assign(counter, ir.Apply("add", (ir.Read(counter), ir.Const(1))), where))
-        condition = ir.Apply("ult", (ir.Read(counter), ir.Const(length)))
-        self.emit(ir.While((), condition, tuple(inner), where))
+        self.repeats -= 1
+        self.emit(ir.While((), ir.Apply("ult", (ir.Read(counter), count)), tuple(inner), place))
 
     def number(self, node: Any) -> tuple[ir.Expr, Integer]:
         """Lower an expression that must be an integer."""
@@ -250,6 +264,17 @@ class Base(ABC):
     @abstractmethod
     def rvalue(self, node: Any) -> Value:
         """Lower an expression for its value: a variable is read, an array becomes a pointer."""
+
+
+def _elements(ctype: CType) -> int:
+    """How many elements the largest array in a type has."""
+    match ctype:
+        case ArrayType(element=element, length=length):
+            return (length or 0) * _elements(element)
+        case StructType(members=members):
+            return max((_elements(member.type) for member in members), default=1)
+        case _:
+            return 1
 
 
 def type_text(value: Value) -> str:

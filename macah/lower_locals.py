@@ -213,8 +213,8 @@ class Locals(Calls):
             case StructType(members=members):
                 for member in members:
                     self._zero(part.member(member), where)
-            case ArrayType(length=length):
-                self.for_each(length or 0, where, lambda i: self._zero(part.element(i), where))
+            case ArrayType(element=element, length=length):
+                self.for_each(length or 0, element, where, lambda i: self._zero(part.element(i), where))
             case Integer():
                 self.store(part, ir.FALSE, ctypes.INT, where)
             case _:

@@ -215,9 +215,12 @@ class Lvalues(Pointers):
                     self.lose(target, unresolved)
             case ctype if _holds_streams(ctype):
                 self._share_streams(target, source, where)
-            case ArrayType(length=length):
+            case ArrayType(element=element, length=length):
                 self.for_each(
-                    length or 0, where, lambda i: self._copy(target.element(i), source.element(i), where)
+                    length or 0,
+                    element,
+                    where,
+                    lambda i: self._copy(target.element(i), source.element(i), where),
                 )
             case _:
                 self.assign(target, self.load(source, where), where, initial=True)
@@ -227,14 +230,16 @@ class Lvalues(Pointers):
         size, align = size_of(target.type) or 0, align_of(target.type)
         unit = next(UNITS[n] for n in (4, 2, 1) if align % n == 0 and size % n == 0)
         a, b = (self._elements(value, unit) for value in (target, source))
-        self.for_each(size // unit.size, where, lambda i: self._copy(a.element(i), b.element(i), where))
+        self.for_each(size // unit.size, unit, where, lambda i: self._copy(a.element(i), b.element(i), where))
 
     def zero_bytes(self, target: Lvalue, where: Place) -> None:
         """Make all bytes of a union 0."""
         size, align = size_of(target.type) or 0, align_of(target.type)
         unit = next(UNITS[n] for n in (4, 2, 1) if align % n == 0 and size % n == 0)
         units = self._elements(target, unit)
-        self.for_each(size // unit.size, where, lambda i: self.store(units.element(i), ir.FALSE, INT, where))
+        self.for_each(
+            size // unit.size, unit, where, lambda i: self.store(units.element(i), ir.FALSE, INT, where)
+        )
 
     def _elements(self, value: Lvalue, unit: Integer) -> Lvalue:
         """A union as an array of units."""

@@ -38,6 +38,7 @@ class Memory(Bits):
             first = self._divided(first, size, where)
             self._each_element(
                 _element_count(first, size),
+                first.target.type,
                 where,
                 lambda i: self._fill_bytes(self._element_at(first, i, where), byte, where),
             )
@@ -55,7 +56,9 @@ class Memory(Bits):
         if what == "memmove" and first.target.object is second.target.object:
             self._move_block(first, second, count, where)
         else:
-            self._each_element(count, where, lambda i: self._copy_element(first, second, i, where))
+            self._each_element(
+                count, first.target.type, where, lambda i: self._copy_element(first, second, i, where)
+            )
         return to
 
     def _divided(self, block: Reference, size: ir.Expr, where: Place) -> Reference:
@@ -73,17 +76,13 @@ class Memory(Bits):
             raise MacahError(message, place_of(node), code="incompatible-types")
         return value
 
-    def _each_element(self, count: ir.Expr, where: Place, body: Callable[[ir.Expr], None]) -> None:
+    def _each_element(
+        self, count: ir.Expr, element: CType, where: Place, body: Callable[[ir.Expr], None]
+    ) -> None:
         if isinstance(count, ir.Const):
-            self.for_each(count.value, where, body)
-            return
-        trips = self.keep(count, "count", where)
-        counter = self.variable("i", 32, where)
-        self.emit(ir.Assign(counter, ir.Const(0), where))
-        with self.collected() as inner:
-            body(ir.Read(counter))
-            self.emit(ir.Assign(counter, apply("add", ir.Read(counter), ir.Const(1)), where))
-        self.emit(ir.While((), apply("ult", ir.Read(counter), trips), tuple(inner), where))
+            self.for_each(count.value, element, where, body)
+        else:
+            self.repeat(self.keep(count, "count", where), where, body)
 
     def _element_at(self, block: Reference, index: ir.Expr, where: Place) -> Lvalue:
         return self.advanced(block, index, where).target
@@ -102,8 +101,12 @@ class Memory(Bits):
             raise MacahError(message, where, hint=hint, code="builtin-function")
         ctype = ArrayType(source.target.type, count.value)
         moved = Reference(Lvalue(Object("moved", ctype, where=where), ctype).element(ir.Const(0)))
-        self._each_element(count, where, lambda i: self._copy_element(moved, source, i, where))
-        self._each_element(count, where, lambda i: self._copy_element(to, moved, i, where))
+        self._each_element(
+            count, source.target.type, where, lambda i: self._copy_element(moved, source, i, where)
+        )
+        self._each_element(
+            count, source.target.type, where, lambda i: self._copy_element(to, moved, i, where)
+        )
 
     def _fill_bytes(self, target: Lvalue, byte: ir.Expr, where: Place) -> None:
         """Set all bytes of a value."""
@@ -115,13 +118,18 @@ class Memory(Bits):
                 first = self._in_bytes(Reference(target), where)
                 count = ir.Const(ctypes.size_of(ctype) or 0)
                 self._each_element(
-                    count, where, lambda i: self._fill_bytes(self._element_at(first, i, where), byte, where)
+                    count,
+                    ctypes.UCHAR,
+                    where,
+                    lambda i: self._fill_bytes(self._element_at(first, i, where), byte, where),
                 )
             case StructType(members=members):
                 for member in members:
                     self._fill_bytes(target.member(member), byte, where)
-            case ArrayType(length=length):
-                self.for_each(length or 0, where, lambda i: self._fill_bytes(target.element(i), byte, where))
+            case ArrayType(element=element, length=length):
+                self.for_each(
+                    length or 0, element, where, lambda i: self._fill_bytes(target.element(i), byte, where)
+                )
             case Integer(size=8):
                 word = apply("mul", byte, ir.Const(0x01010101))
                 low, high = apply("zext32", word, bits=64), apply("zext32", word, bits=64)
@@ -154,7 +162,7 @@ class Memory(Bits):
             found = apply("select", ir.Read(result), ir.Read(result), order)
             self.emit(ir.Assign(result, found, where))
 
-        self._each_element(count, where, compare)
+        self._each_element(count, ctype, where, compare)
         return Rvalue(ctypes.INT, ir.Read(result))
 
     def _unsupported_block(self, name: str, ctype: CType, where: Place) -> MacahError:

@@ -26,9 +26,6 @@ from macah.source_resources import source_resources
 BEGUN = (1, 4)
 """For so many iterations ahead, either outcome of a choice may be prepared."""
 
-MOST_ACCESSES = 200
-"""Of more accesses to one array in the source, only neighbours are compared."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -22,7 +22,11 @@ from macah.source_graph import Effect, SourceGraph
 from macah.source_times import After
 
 MOST_ACCESSES = 200
-"""Of more accesses to one array in the source, only neighbours are compared."""
+"""Of more accesses to one array in the source, only neighbours are compared, among all of them and among
+those at the same address."""
+
+NEAR = 8
+"""So many accesses in each direction are neighbours, those of the next iteration among them."""
 
 
 class Dependences:
@@ -146,10 +150,9 @@ class Dependences:
                 accesses.setdefault(effect.what, []).append(effect)
         distances = Distances()
         for effects in accesses.values():
-            near = len(effects) > MOST_ACCESSES
-            for place, store in enumerate(effects):
-                stored = self.numbered(store.value) if store.sends else None
-                for load in effects[max(0, place - 8) : place + 8] if near else effects:
+            for store, others in _compared(effects):
+                stored = self.numbered(store.value)
+                for load in others:
                     if not load.sends and stored is not None:
                         yield from self._forwarded(store, stored, load, distances)
 
@@ -166,6 +169,27 @@ class Dependences:
             distance += self.source.kernel.delay  # that many iterations are left empty between rows
         if distance is not None and distance < FARTHEST:
             yield After(stored, distance, choices=0 if _constant_apart(store, load) else 1), load.node
+
+
+def _compared(effects: list[Effect]) -> Iterator[tuple[Effect, list[Effect]]]:
+    """The stores to an array, each with the accesses that it is compared with."""
+    if len(effects) <= MOST_ACCESSES:
+        yield from ((effect, effects) for effect in effects if effect.sends)
+        return
+    alike: dict[object, list[Effect]] = {}
+    for effect in effects:
+        site = effect.site
+        address = None if site is None else (site.address.constant, frozenset(site.address.terms))
+        alike.setdefault(address, []).append(effect)
+    near: dict[int, dict[int, Effect]] = {}
+    for row in (effects, *alike.values()):
+        for place, store in enumerate(row):
+            if store.sends:
+                around = (row[k % len(row)] for k in range(place - NEAR, place + NEAR + 1))
+                near.setdefault(store.order, {}).update({effect.order: effect for effect in around})
+    for store in effects:
+        if store.sends:
+            yield store, list(near[store.order].values())
 
 
 def _constant_apart(store: Effect, load: Effect) -> bool:

@@ -62,7 +62,7 @@ def spread(
     if fits and not _crowded(best):
         return best
     if enabled(kernel, "roll_for"):
-        for places in rollings(kernel, everywhere=not fits):
+        for places in rollings(kernel, everywhere=len(best.dfg.nodes) > most):
             form = replace(kernel, rolled=places)
             best = _smaller(best, _tried(form, fabric, automatic, most, jobs), most, fits)
     form = replace(kernel, rolled=best.kernel.rolled)

@@ -11,6 +11,7 @@ from macah.lower import lower
 from macah.program import parse_program
 from macah.run import run_kernel
 from macah.show import show_kernel
+from macah.walk import statements
 
 
 def lowered(text: str, adpc: dict[str, int] | None = None) -> ir.Kernel:
@@ -305,3 +306,15 @@ def test_a_pseudo_constant_is_the_value_chosen_for_it() -> None:
     text = "const int N = ADPC(2, 8); void f(int a[N]) { kernel { a[0] = N; } }"
     assert "a[0] = 2" in show_kernel(lowered(text))
     assert "capture a[5]" in show_kernel(lowered(text, {"N": 5}))
+
+
+def test_copies_of_arrays_of_arrays_are_loops_that_places_tell_apart() -> None:
+    kernel = lowered("int a[16][16], b[16][16];\nvoid f(void) { kernel {\nmemcpy(a, b, sizeof a);\n} }")
+    loops = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.While)]
+    assert len(loops) == len({loop.where for loop in loops}) == 2
+    assert {loop.where.line for loop in loops if loop.where} == {3}
+
+
+def test_copies_of_few_elements_are_written_out() -> None:
+    found = body("memcpy(a, b, sizeof a);", before="int a[2][2], b[2][2];")
+    assert found.splitlines() == [f"a[{i}][{j}] = b[{i}][{j}]" for i in range(2) for j in range(2)]

@@ -10,7 +10,7 @@ from macah.passes.pipeline import opened, optimize
 from macah.program import read_program
 from macah.roll import rollings
 from macah.run import run_kernel
-from macah.spread import spread
+from macah.spread import MOST_NODES, spread
 
 FABRIC = load_fabric("grid8x8")
 HISTOGRAM = """
@@ -116,3 +116,18 @@ def test_what_a_plain_loop_receives_does_not_come_round(tmp_path: Path) -> None:
     for (int i = 0; i < n; i++) { int x; x <? in; out <! x ^ k[i & 3]; }"""
     choice = spread(lowered(body, tmp_path), FABRIC)
     assert choice is not None and choice.kernel.rolled and choice.bounds.mii == 1
+
+
+@pytest.mark.slow
+def test_copies_of_an_iteration_that_are_too_many_to_be_mapped_become_loops(tmp_path: Path) -> None:
+    copy = "FOR (int i = 0; i < 12; i++) FOR (int j = 0; j < 12; j++)"
+    body = f"""int a[12][12], b[12][12];
+    {copy} a[i][j] = i * j;
+    for (int g = 0; g < n; g++) {{
+      {copy} b[i][j] = a[i][j];
+      b[g & 7][n & 7] += 1;
+      {copy} a[i][j] = b[i][j];
+    }}
+    for (int i = 0; i < 12; i++) out <! a[i][n & 7];"""
+    choice = spread(lowered(body, tmp_path), FABRIC)
+    assert choice is not None and len(choice.dfg.nodes) <= MOST_NODES and choice.interval <= 8

@@ -103,6 +103,18 @@ def test_the_bound_of_a_loop(body: str, interval: int, tmp_path: Path) -> None:
     assert source_bound(lower(program, program.kernels[0]), FABRIC).interval == interval
 
 
+@pytest.mark.parametrize("rounds", [4, 40])
+def test_many_accesses_to_an_array_are_compared_where_their_addresses_are_the_same(
+    rounds: int, tmp_path: Path
+) -> None:
+    source = tmp_path / "p.macah"
+    step = "h[1] = (h[1] ^ h[2] * 3) >> 1; h[2] = (h[2] ^ h[1] * 5) >> 3;"
+    body = f"for (int i = 0; i < n; i++) FOR (int k = 0; k < {rounds}; k++) {{ {step} }}"
+    source.write_text(f"{HEAD} {body} for (int i = 0; i < 64; i++) h[i] += h[y & 63]; }} return x; }}\n")
+    program = read_program(source)
+    assert source_bound(lower(program, program.kernels[0]), FABRIC).interval >= 6 * rounds
+
+
 def _bounds(source: Path) -> list[tuple[int, int]]:
     """Of each kernel, the bounds of its source and of its graph."""
     program, found = read_program(source), []
