@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 
 from .adpc import PseudoConstant
 from .rare import rare_text
@@ -92,9 +92,8 @@ def _kernel_text(account: Account) -> str:
         f"  streams              {f['streams']}",
         *(f"  rare branch          {rare_text(branch)}" for branch in account.lowered.rare),
     ]
-    kept = dict.fromkeys(refusal_text(refusal) for refusal in account.refusals)
-    for title, text in zip(("not converted", *repeat("", len(kept) - 1)), kept, strict=False):
-        lines.append(_wrapped(title, text))
+    for title, refusal in zip(chain(("not converted",), repeat("")), account.refusals, strict=False):
+        lines.append(_wrapped(title, refusal_text(refusal)))
     if account.lowered.bubbles:
         lines.append("  receives             as bubbles: iterations that would wait hold up no others")
     return "\n".join(lines) + "\n"

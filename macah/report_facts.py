@@ -111,9 +111,12 @@ class Account:
 
     @cached_property
     def refusals(self) -> list[Refusal]:
-        """What was not converted."""
+        """What was not converted, once where the same is said of all banks of an array."""
         arrays = {resource.name for resource in self.why.resources if resource.kind == "array"}
-        return refusals(self.lowered, arrays, self.automatic)
+        found: dict[str, Refusal] = {}
+        for refusal in refusals(self.lowered, arrays, self.automatic):
+            found.setdefault(refusal_text(refusal), refusal)
+        return list(found.values())
 
 
 def limit(found: Why) -> str:

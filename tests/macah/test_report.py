@@ -14,7 +14,7 @@ from backend.mapping import MapOptions
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
-from macah.refusals import refusal_text, refusals
+from macah.refusals import Refusal, refusal_text, refusals
 from macah.report import report_text
 from macah.report_facts import Account, facts
 from macah.spread import spread
@@ -215,6 +215,22 @@ def test_the_report_tells_what_was_not_converted(tmp_path: Path) -> None:
     assert (array["kind"], array["name"], array["accesses"]) == ("scalarization", "a", [access])
     assert "not converted        the loop at " in report_text([account])
     assert "only loops that are named get copies" in " ".join(report_text([account]).split())
+
+
+def test_what_is_the_same_of_all_banks_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text(COUNT)
+    program = read_program(source)
+    kernel = lower(program, program.kernels[0])
+    mapping = map_kernel(build_dfg(optimize(kernel)), load_fabric("grid4x4"), MapOptions(seed=1))
+    whole = Refusal("scalarization", None, "is too large", name="h")
+    banks = [replace(whole, name=f"h[2n{k}]") for k in ("", "+1")]
+    monkeypatch.setattr("macah.report_facts.refusals", lambda *_: [*banks, replace(whole, name="g")])
+    told = facts(Account(program.kernels[0].where, kernel, mapping))["not_converted"]
+    assert [refusal["text"] for refusal in told] == [
+        refusal_text(whole),
+        refusal_text(replace(whole, name="g")),
+    ]
 
 
 def test_a_crowded_recurrence_is_what_binds(tmp_path: Path) -> None:
