@@ -9,12 +9,13 @@ from typing import Any
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Integer, Pointer, StructType, compatible
 from macah.diagnostic import MacahError, Place
+from macah.lower_addresses import can_be_raw
 from macah.lower_arithmetic import apply, convert, index_word
 from macah.lower_base import type_text
 from macah.lower_bits import Bits
 from macah.lower_functions import check_count
 from macah.lower_scope import Object
-from macah.lower_units import overlaps
+from macah.lower_units import As, overlaps
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
 
@@ -35,6 +36,7 @@ class Memory(Bits):
             byte, source = self.number(arguments[1])
             byte = self.keep(convert(byte, source, ctypes.UCHAR), "byte", where)
             size = index_word(self.number(arguments[2])[0])
+            self._keep_whole(first, size, where)
             first = self._divided(first, size, where)
             self._each_element(
                 _element_count(first, size),
@@ -46,13 +48,16 @@ class Memory(Bits):
         second = self._block_at(what, arguments[1])
         second = replace(second, target=self.steady(second.target, first.target, where))
         size = index_word(self.number(arguments[2])[0])
+        for block in (first, second):
+            self._keep_whole(block, size, where)
         if compatible(first.target.type, second.target.type):
             first, second = (self._divided(block, size, where) for block in (first, second))
         else:
             first, second = (self._in_bytes(block, where) for block in (first, second))
-        count = _element_count(first, size)
         if what == "memcmp":
-            return self._compared_blocks(first, second, count, where)
+            first, second = (self._in_scalars(block, where) for block in (first, second))
+            return self._compared_blocks(first, second, _element_count(first, size), where)
+        count = _element_count(first, size)
         if what == "memmove" and first.target.object is second.target.object:
             self._move_block(first, second, count, where)
         else:
@@ -61,6 +66,17 @@ class Memory(Bits):
             )
         return to
 
+    def _keep_whole(self, block: Reference, size: ir.Expr, where: Place) -> None:
+        """Make sure that what is behind the block's row, if it goes on there, is the next row.
+
+        A memory of its own for each few columns may have something else between them.
+        """
+        for target in (block.target, *(other for _, other in block.target.others)):
+            if _may_leave_row(target, size) and (
+                isinstance(size, ir.Const) or can_be_raw(target.object.type)
+            ):
+                self.need_bytes(target, where)
+
     def _divided(self, block: Reference, size: ir.Expr, where: Place) -> Reference:
         """A block as its elements, or as bytes if its size may be no whole number of them."""
         element = ctypes.size_of(block.target.type) or 1
@@ -68,6 +84,12 @@ class Memory(Bits):
 
     def _in_bytes(self, block: Reference, where: Place) -> Reference:
         return self.pointer_as(block, Pointer(ctypes.UCHAR), where, cast=True)
+
+    def _in_scalars(self, block: Reference, where: Place) -> Reference:
+        """A block whose elements are arrays as the elements of these."""
+        while isinstance(array := block.target.type, ArrayType):
+            block = self.pointer_as(block, Pointer(array.element), where, cast=True)
+        return block
 
     def _block_at(self, name: str, node: Any) -> Reference:
         value = self.rvalue(node)
@@ -173,6 +195,21 @@ class Memory(Bits):
 def _element_count(block: Reference, size: ir.Expr) -> ir.Expr:
     """How many elements a number of bytes is."""
     return apply("udiv", size, ir.Const(ctypes.size_of(block.target.type) or 1))
+
+
+def _may_leave_row(target: Lvalue, size: ir.Expr) -> bool:
+    """Whether so many bytes may be more than what is left of a row of an array of arrays."""
+    last = target.steps[-2:]
+    if len(last) < 2 or any(isinstance(step, str | As) for step in last):
+        return False
+    row, index = replace(target, steps=target.steps[:-1]).whole, last[1]
+    if not isinstance(row, ArrayType) or row.length is None:
+        return False
+    match index, size:
+        case ir.Const(begin), ir.Const(count):
+            return begin * (ctypes.size_of(target.type) or 1) + count > (ctypes.size_of(row) or 0)
+        case _:
+            return True
 
 
 def _is_multiple(size: ir.Expr, of: int) -> bool:
