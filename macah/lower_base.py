@@ -241,10 +241,12 @@ class Base(ABC):
         # Loops are known by their places: one in another has the next column.
         place = replace(where, column=where.column + self.repeats)
         self.repeats += 1
-        with self.collected() as inner:
-            body(ir.Read(counter))
-            self.emit(ir.Assign(counter, ir.Apply("add", (ir.Read(counter), ir.Const(1))), where))
-        self.repeats -= 1
+        try:
+            with self.collected() as inner:
+                body(ir.Read(counter))
+                self.emit(ir.Assign(counter, ir.Apply("add", (ir.Read(counter), ir.Const(1))), where))
+        finally:
+            self.repeats -= 1
         self.emit(ir.While((), ir.Apply("ult", (ir.Read(counter), count)), tuple(inner), place))
 
     def number(self, node: Any) -> tuple[ir.Expr, Integer]:
