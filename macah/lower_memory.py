@@ -72,10 +72,11 @@ class Memory(Bits):
         A memory of its own for each few columns may have something else between them.
         """
         for target in (block.target, *(other for _, other in block.target.others)):
-            if _may_leave_row(target, size) and (
-                isinstance(size, ir.Const) or can_be_raw(target.object.type)
-            ):
-                self.need_bytes(target, where)
+            if _may_leave_row(target, size):
+                if self._is_formal(target.object):
+                    self.expand_all()
+                if isinstance(size, ir.Const) or can_be_raw(target.object.type):
+                    self.need_bytes(target, where)
 
     def _divided(self, block: Reference, size: ir.Expr, where: Place) -> Reference:
         """A block as its elements, or as bytes if its size may be no whole number of them."""
@@ -116,19 +117,25 @@ class Memory(Bits):
         self.copy(target, self._element_at(source, index, where), where)
 
     def _move_block(self, to: Reference, source: Reference, count: ir.Expr, where: Place) -> None:
-        """By way of a copy: the two may overlap."""
-        if not isinstance(count, ir.Const):
-            hint = "use a loop, in the direction that suits"
-            message = "'memmove' within one array needs a constant size in a kernel"
-            raise MacahError(message, where, hint=hint, code="builtin-function")
-        ctype = ArrayType(source.target.type, count.value)
-        moved = Reference(Lvalue(Object("moved", ctype, where=where), ctype).element(ir.Const(0)))
-        self._each_element(
-            count, source.target.type, where, lambda i: self._copy_element(moved, source, i, where)
-        )
-        self._each_element(
-            count, source.target.type, where, lambda i: self._copy_element(to, moved, i, where)
-        )
+        """Copy a block that may overlap with where it comes from."""
+        element = source.target.type
+        if isinstance(count, ir.Const):
+            ctype = ArrayType(element, count.value)
+            moved = Reference(Lvalue(Object("moved", ctype, where=where), ctype).element(ir.Const(0)))
+            self._each_element(count, element, where, lambda i: self._copy_element(moved, source, i, where))
+            self._each_element(count, element, where, lambda i: self._copy_element(to, moved, i, where))
+            return
+        # No array holds so many: from the end at which nothing is overwritten that is still to be read.
+        there, here = self._places(to, source, where)
+        back = self.keep(apply("slt", here, there), "back", where)
+        count = self.keep(count, "count", where)
+        last = self.keep(apply("sub", count, ir.Const(1)), "last", where)
+
+        def copy(i: ir.Expr) -> None:
+            index = self.keep(apply("select", back, apply("sub", last, i), i), "index", where)
+            self._copy_element(to, source, index, where)
+
+        self.repeat(count, where, copy)
 
     def _fill_bytes(self, target: Lvalue, byte: ir.Expr, where: Place) -> None:
         """Set all bytes of a value."""
