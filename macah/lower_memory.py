@@ -58,13 +58,19 @@ class Memory(Bits):
             first, second = (self._in_scalars(block, where) for block in (first, second))
             return self._compared_blocks(first, second, _element_count(first, size), where)
         count = _element_count(first, size)
-        if what == "memmove" and first.target.object is second.target.object:
+        if what == "memmove" and self._may_overlap(first.target, second.target):
             self._move_block(first, second, count, where)
         else:
             self._each_element(
                 count, first.target.type, where, lambda i: self._copy_element(first, second, i, where)
             )
         return to
+
+    def _may_overlap(self, a: Lvalue, b: Lvalue) -> bool:
+        """Whether two blocks may be in one variable, whichever of several these are in."""
+        self.tell_apart(a, b)
+        owners = ({one.object, *(other.object for _, other in one.others)} for one in (a, b))
+        return bool(set.intersection(*owners))
 
     def _keep_whole(self, block: Reference, size: ir.Expr, where: Place) -> None:
         """Make sure that what is behind the block's row, if it goes on there, is the next row.
@@ -87,10 +93,13 @@ class Memory(Bits):
         return self.pointer_as(block, Pointer(ctypes.UCHAR), where, cast=True)
 
     def _in_scalars(self, block: Reference, where: Place) -> Reference:
-        """A block whose elements are arrays as the elements of these."""
-        while isinstance(array := block.target.type, ArrayType):
-            block = self.pointer_as(block, Pointer(array.element), where, cast=True)
-        return block
+        """A block whose elements are arrays of integers as these integers."""
+        inner = block.target.type
+        while isinstance(inner, ArrayType):
+            inner = inner.element
+        return (
+            self.pointer_as(block, Pointer(inner), where, cast=True) if isinstance(inner, Integer) else block
+        )
 
     def _block_at(self, name: str, node: Any) -> Reference:
         value = self.rvalue(node)
