@@ -73,7 +73,12 @@ class Distances:
     steps: int = MOST_COUNTED
 
     def least(self, a: Site, b: Site) -> int | None:
-        """`least_distance`."""
+        """`least_distance`, and the empty iterations of `delay_rows` besides."""
+        found = self.without_empty(a, b)
+        return None if found is None else min(FARTHEST, found + a.delay(b))
+
+    def without_empty(self, a: Site, b: Site) -> int | None:
+        """`least_distance`, kept."""
         apart = (b.address.constant - a.address.constant) % WORD
         key = (a.loops, b.loops, _key(a.address), _key(b.address), apart, a.order < b.order)
         if key not in self.known:

@@ -75,10 +75,14 @@ class Graph:
 
     def shared(self, draft: Draft, *state: object) -> Use:
         """The node that does this already in the same state, or a new one."""
-        key = (draft.op, draft.operands, draft.stream, draft.memory, state)
-        if key not in self.numbers:
-            self.numbers[key] = Use(self.add(draft))
-        return self.numbers[key]
+        use = self.known(draft, *state)
+        if use is None:
+            use = self.numbers[_doing(draft, state)] = Use(self.add(draft))
+        return use
+
+    def known(self, draft: Draft, *state: object) -> Use | None:
+        """The node that does this already in the same state, if there is one."""
+        return self.numbers.get(_doing(draft, state))
 
     def name(self, value: Value, variable: str) -> None:
         """The value is assigned to a variable: the first such name is the node's."""
@@ -175,6 +179,10 @@ class Graph:
             if not self._holds(arg):
                 return False
         return True
+
+
+def _doing(draft: Draft, state: tuple[object, ...]) -> tuple[object, ...]:
+    return draft.op, draft.operands, draft.stream, draft.memory, state
 
 
 def _key(value: Value) -> Value | Variable | int:

@@ -34,6 +34,9 @@ OPTIONAL = {
     "keep_chosen": Optimisation(
         "elements at indices that a loop chooses are kept in variables that are chosen with these"
     ),
+    "chosen_elements": Optimisation(
+        "the element at a chosen index is chosen from elements that are loaded anyway"
+    ),
     "unroll_loops": Optimisation(
         "bodies of plain loops are copied where that saves cycles, or the user asks"
     ),

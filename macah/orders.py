@@ -33,10 +33,11 @@ class Access:
         """The same by a node of another number."""
         return Access(node, self.stores, self.base, self.offset, self.sites, self.settled)
 
-    def shared_with(self, other: Access) -> Access:
-        """The one load for two of the same word."""
-        sites = tuple(dict.fromkeys((*self.sites, *other.sites)))
-        return replace(self, sites=sites, settled=min(self.settled, other.settled))
+    def also_for(self, site: Site | None, settled: int) -> Access:
+        """The one load where the program has another one of the same word, at a site."""
+        return replace(
+            self, sites=tuple(dict.fromkeys((*self.sites, site))), settled=min(self.settled, settled)
+        )
 
 
 def stream_orders(operations: Sequence[int]) -> list[Order]:

@@ -79,6 +79,13 @@ class Circle:
     period: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of a nest, of which the inner loop starts `delay` flat iterations later than it would."""
+
+    delay: int
+
+
 Unknown = Loop | Symbol
 
 
@@ -96,16 +103,23 @@ class Affine:
 class Site:
     """An access in `loops`, from the outermost to the innermost; `order` is that in the program.
 
-    `sure`: it is in every iteration of the innermost one, not in a branch.
+    `sure`: it is in every iteration of the innermost one, not in a branch. `rows`: those it is a part of, in
+    the inner loop if `inside`.
     """
 
     loops: tuple[Loop, ...]
     address: Affine
     order: int
     sure: bool = False
+    rows: Rows | None = None
+    inside: bool = False
 
     def is_surely(self, other: Site) -> bool:
         """True if this touches the element that the other may touch, in each iteration of their loops."""
         here, there = self.address, other.address
         same = here.constant == there.constant and set(here.terms) == set(there.terms)
         return self.sure and same and self.loops == other.loops
+
+    def delay(self, later: Site) -> int:
+        """How many empty flat iterations there are before a later access, at least."""
+        return self.rows.delay if self.rows and self.rows is later.rows and later.inside > self.inside else 0

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from backend.dfg import Const, LiveIn, Place, Use
 from macah import ir
+from macah.chosen_elements import DEPTH, chosen_element
 from macah.congruence import congruent
 from macah.deciding import deciding
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value
@@ -155,12 +156,31 @@ class Symbolic:
         address = self.graph.pure("add", base, Const(offset), where=self.where)
         memory = self.memory(array)
         draft = Draft("load", (address,), memory=memory, where=self.where)
+        chosen = self.chosen(load, draft)
+        if chosen is not None:
+            return chosen
         use = self.graph.shared(draft, self.versions.get(array, 0))
         self.words[use.node] = extended(array.element.bits, array.element.signed)
         access = Access(use.node, False, base, offset, (load.site,), load.settled)
-        known = self.accesses[memory].get(use.node)
-        self.accesses[memory][use.node] = known.shared_with(access) if known else access
+        self.accesses[memory][use.node] = access
         return use
+
+    def chosen(self, load: Load, draft: Draft) -> Value | None:
+        """What is loaded, if that has been loaded already, or is chosen from what has been."""
+        memory, version = self.memory(load.array), self.versions.get(load.array, 0)
+        used: list[int] = []
+
+        def loaded(address: Value) -> Use | None:
+            use = self.graph.known(draft.with_operands((address,)), version)
+            used.extend([] if use is None else [use.node])
+            return use
+
+        depth = DEPTH if enabled(self.kernel, "chosen_elements") else 0
+        found = chosen_element(self.graph, draft.operands[0], loaded, self.where, depth)
+        for node in used if found is not None else ():
+            access = self.accesses[memory][node]
+            self.accesses[memory][node] = access.also_for(load.site, load.settled)
+        return found
 
     def store(self, stmt: ir.Store) -> None:
         base, offset = self.address(stmt.array, [self.value(i) for i in stmt.index])

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from macah import ir
 from macah.ir import Apply, Array, Assign, Body, Const, DoWhile, Expr, Load, Read, Stmt, Variable
 from macah.passes.find_sites import Finder
+from macah.passes.sites import without_sites
 from macah.site import Site
 from macah.walk import (
     arrays_read,
@@ -26,8 +27,6 @@ from macah.walk import (
     is_constant,
     loads_in,
     map_bodies,
-    map_expr,
-    map_operands,
     operands,
     statements,
     variables_in,
@@ -64,20 +63,7 @@ def accumulate(kernel: ir.Kernel) -> ir.Kernel:
     located, _ = Finder(stored).body(kernel.body)
     accumulator = _Accumulator()
     body = accumulator.body(located)
-    return replace(kernel, body=_without_sites(body)) if accumulator.changed else kernel
-
-
-def _without_sites(body: Body) -> Body:
-    """Accesses have moved."""
-
-    def bare(expr: Expr) -> Expr:
-        return replace(expr, site=None) if isinstance(expr, Load) else expr
-
-    made: list[Stmt] = []
-    for stmt in body:
-        stmt = map_operands(map_bodies(stmt, _without_sites), lambda expr: map_expr(expr, bare))
-        made.append(replace(stmt, site=None) if isinstance(stmt, ir.Store) else stmt)
-    return tuple(made)
+    return replace(kernel, body=without_sites(body)) if accumulator.changed else kernel
 
 
 @dataclass(frozen=True, slots=True)

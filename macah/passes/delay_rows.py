@@ -35,6 +35,8 @@ from macah.passes.merge import guarded
 from macah.passes.nest import unwrapped, with_loop
 from macah.passes.past import Past, past
 from macah.passes.predicate import Predicates, either, negate, select
+from macah.passes.sites import with_sites
+from macah.site import Rows
 from macah.walk import Renaming, both, targets
 
 
@@ -71,7 +73,21 @@ class _Delayer:
             flat = Flattener(self.kernel, self.predicates, innermost).flatten(loop, after, frozenset(), {})
             state, loop = flat.state, flat.loop
         parts = parts_of(loop.body)
-        return (*state, *self.delayed(loop, parts, after)) if parts else None
+        return (*state, *self.delayed(loop, self.located(parts), after)) if parts else None
+
+    def located(self, parts: Parts) -> Parts:
+        """The same, with accesses that say where in a row they are."""
+        rows = Rows(self.kernel.delay)
+
+        def body(stmts: Body, inside: bool) -> Body:
+            return with_sites(stmts, lambda _, site: site and replace(site, rows=rows, inside=inside))
+
+        return replace(
+            parts,
+            before=body(parts.before, False),
+            inner=replace(parts.inner, body=body(parts.inner.body, True)),
+            after=body(parts.after, False),
+        )
 
     def delayed(self, loop: DoWhile, parts: Parts, after: Live) -> Body:
         """The one loop of two, and what stands before it."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from macah import ir
 from macah.fold import fold
-from macah.ir import Array, Assign, Body, DoWhile, Expr, If, Load
+from macah.ir import Assign, Body, DoWhile, If
 from macah.passes.ahead import constants
 from macah.passes.convert_ifs import converted
 from macah.passes.counters import Starts
@@ -26,11 +26,10 @@ from macah.passes.enter_loops import with_entered_loops
 from macah.passes.flatten_loops import Flattener
 from macah.passes.liveness import Live, live_before
 from macah.passes.predicate import Predicates
+from macah.passes.sites import with_sites
 from macah.walk import (
     arrays_written,
-    flat_map,
     map_expr,
-    map_operands,
     replace_reads,
     statements,
     targets,
@@ -68,8 +67,11 @@ class FlatStages:
         before, nest = flattener.early((), loop)
         if before:
             elsewhere = self.stored - stored
-            before = _without_sites(before, elsewhere)
-            nest = replace(nest, body=_without_sites(nest.body, elsewhere))
+            before, inside = (
+                with_sites(body, lambda array, site: None if array in elsewhere else site)
+                for body in (before, nest.body)
+            )
+            nest = replace(nest, body=inside)
         # Where the nest is entered, a bound that never changes is above where its counter starts.
         entered = self.predicates.truth(map_expr(replace_reads(loop.guard, starts), fold))
         facts = frozenset((entered,) if flattener.builder.is_invariant(entered) else ())
@@ -79,10 +81,3 @@ class FlatStages:
     def is_simple(self, loop: DoWhile) -> bool:
         """True if there is no branch in it that may take turns of its own."""
         return not any(isinstance(stmt, If) and stmt.where in self.rare for stmt in statements((loop,)))
-
-
-def _without_sites(body: Body, arrays: set[Array]) -> Body:
-    def change(expr: Expr) -> Expr:
-        return replace(expr, site=None) if isinstance(expr, Load) and expr.array in arrays else expr
-
-    return flat_map(body, lambda stmt: (map_operands(stmt, lambda expr: map_expr(expr, change)),))

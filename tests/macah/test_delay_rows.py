@@ -53,6 +53,17 @@ void search(unsigned char stream in, unsigned stream out) {
 }
 """
 ENDED = "for (int i = 0; i < n; i++) { for (int j = 0; j < a[i]; j++) x += b[j]; x %= 65521u; }"
+SIFTED = """for (int e = n; e > 0; e--) {
+              int v = y[e], r = 0;
+              y[e] = y[0];
+              for (;;) {
+                int c = 2 * r + 1;
+                if (c >= e) break;
+                if (c + 1 < e && y[c + 1] > y[c]) c++;
+                if (y[c] <= v) break;
+                y[r] = y[c];
+                r = c; }
+              y[r] = v; }"""
 LAST = "for (int i = 0; i < n; i++) { int s = i; for (int j = 0; j < a[i]; j++) s += b[j]; x = s % 251; }"
 BODIES = {
     "sieve": SIEVE,
@@ -62,6 +73,7 @@ BODIES = {
     "deep": DEEP,
     "ended": ENDED,
     "last": LAST,
+    "sifted": SIFTED,
 }
 GIVEN = {"a": [0, 0, 1, 3, 7, 7, 7, 12, 13, 15], "b": [5, 0, 2, *range(60, 0, -1)]}
 
@@ -71,7 +83,9 @@ def _bound(made: ir.Kernel) -> int:
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize(("name", "delay", "least"), [("sieve", 3, 2), ("search", 4, 3), ("divided", 8, 3)])
+@pytest.mark.parametrize(
+    ("name", "delay", "least"), [("sieve", 3, 2), ("search", 4, 3), ("divided", 8, 3), ("sifted", 2, 6)]
+)
 def test_what_a_row_starts_with_holds_up_no_iteration(
     name: str, delay: int, least: int, tmp_path: Path
 ) -> None:

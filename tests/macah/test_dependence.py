@@ -1,6 +1,7 @@
 """The distances that the dependence test claims: never more than the real ones, and often no less."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from affine_kernels import SIZE, Maker, Watch
@@ -13,7 +14,7 @@ from macah.affine import extent
 from macah.dependence import FARTHEST, Distances, least_distance
 from macah.passes.pipeline import optimize
 from macah.run import run_kernel
-from macah.site import Affine, Loop, Site, Symbol
+from macah.site import Affine, Loop, Rows, Site, Symbol
 from macah.todfg import build_dfg
 
 
@@ -64,6 +65,20 @@ def test_loops_in_sequence_are_in_different_iterations():
     assert least_distance(a, site(3, [outer], 3, 8)) == 4
 
 
+def test_empty_iterations_before_an_inner_loop_come_on_top():
+    outer, inner = Loop(4, 4, 8), Loop(8, 8)
+    rows = Rows(3)
+
+    def part(order, loops, inside, of=rows):
+        return replace(site(order, loops, 5, *([0] * len(loops))), rows=of, inside=inside)
+
+    before, body, behind = part(1, [outer], False), part(2, [outer, inner], True), part(3, [outer], False)
+    least = Distances().least
+    assert (least(before, body), least(behind, body)) == (0 + 3, 1 + 3)
+    assert (least(body, body), least(body, behind), least(behind, before)) == (1, 0, 1)
+    assert least(before, part(2, [outer, inner], True, Rows(3))) == 0
+
+
 def claims(seed):
     """The real and the claimed distances of a random kernel's accesses."""
     return claims_of(Maker(seed).kernel(), seed)
@@ -108,8 +123,11 @@ def test_a_test_in_front_of_a_loop_is_one_of_words(tmp_path):
     assert found and all(claimed is not None and claimed <= real for real, claimed in found), found
 
 
-def agrees_in_any_order(kernel, scalars, arrays, seed):
+def agrees_in_any_order(kernel, seed):
     """The graph leaves what the kernel does, in its own order and in three random ones."""
+    source = random.Random(seed)
+    arrays = {name: [source.randrange(8) for _ in range(SIZE)] for name in "ab"}
+    scalars = {name: source.randrange(6) for name in "xyn"}
     run = run_kernel(kernel, scalars, arrays)
     dfg = build_dfg(optimize(kernel))
     live_ins = [scalars[name] for name in dfg.live_ins]
@@ -126,11 +144,15 @@ def agrees_in_any_order(kernel, scalars, arrays, seed):
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_any_order_that_the_graph_allows_gives_the_same(first):
     for seed in range(first, first + 20):
+        agrees_in_any_order(seldom_shortened(Maker(seed).kernel(), seed), seed)
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("first", range(1000, 1060, 20))
+def test_any_order_gives_the_same_with_empty_iterations(first):
+    for seed in range(first, first + 20):
         kernel = seldom_shortened(Maker(seed).kernel(), seed)
-        source = random.Random(seed)
-        arrays = {name: [source.randrange(8) for _ in range(SIZE)] for name in "ab"}
-        scalars = {name: source.randrange(6) for name in "xyn"}
-        agrees_in_any_order(kernel, scalars, arrays, seed)
+        agrees_in_any_order(replace(kernel, delay=1 + seed % 5), seed)
 
 
 def test_ranges_of_forms():

@@ -137,6 +137,10 @@ KERNELS = (
     """void f(int x[6], int r, int n, int stream out) {
       kernel { FOR (int i = 0; i < 6; i++) if (x[i]) r = r * 10 + x[i];
         for (int t = 0; t < n; t++) out <! t + r; } }""",
+    """void f(int y[64], int n, int stream out) {
+      kernel { for (int i = 0; i < n; i++) {
+        int k = y[i] & 31, c = y[k] < y[k + 1] ? k : k + 1;
+        out <! y[c]; y[c] = i; } } }""",
 )
 
 
@@ -146,6 +150,7 @@ KERNEL_FOR = {
     "join_heads": 25,
     "count_trips": 24,
     "keep_chosen": 28,
+    "chosen_elements": 34,
     "unroll_loops": 10,
     "roll_for": 30,
     "roll_transfers": 30,
