@@ -68,7 +68,7 @@ def _made(kernel: ir.Kernel, best: Choice, trials: Trials) -> Choice | None:
         made = trials.choice(replace(kernel, room=None), odd, FULL)
     except (MacahError, DoesNotFit):
         return None
-    return made if made.kernel != best.kernel and len(made.dfg.nodes) <= trials.most else None
+    return made if made.kernel != best.kernel and trials.fits(made, best) else None
 
 
 def _cycles(choice: Choice, trials: Trials) -> Fraction:

@@ -51,7 +51,7 @@ def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
         waits = 1 < found.interval > found.bounds.resource or trials.waits(found)
         for one in later if waits else ():
             joined = one.done()
-            fits = len(joined.dfg.nodes) <= trials.most
+            fits = trials.fits(joined, found)
             if fits and _row_costs(joined, trials) < _row_costs(found, trials):
                 found = joined
     return _searched(found, trials)
@@ -71,7 +71,7 @@ def _searched(best: Choice, trials: Trials) -> Choice:
     if not best.bounds.resource < best.bounds.recurrence == trials.full(best):
         return best
     tried = trials.choice(replace(best.kernel, patient=True))
-    fits = len(tried.dfg.nodes) <= trials.most
+    fits = trials.fits(tried, best)
     return tried if fits and trials.full(tried) < trials.full(best) else best
 
 
@@ -86,7 +86,7 @@ def _entered(found: Choice, best: Choice, places: tuple[Place, ...], trials: Tri
     if first.dfg == best.dfg:
         return found  # there is no loop to be entered
     entered = _alone(first, places, trials)
-    fits = len(entered.dfg.nodes) <= trials.most
+    fits = trials.fits(entered, found)
     return entered if fits and _costs(entered, trials) < _costs(found, trials) else found
 
 
@@ -114,7 +114,7 @@ def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     if not places or not hurried or not enabled(best.kernel, "tests_first"):
         return best
     tried = trials.choice(replace(best.kernel, tests_first=places))
-    return tried if pays(tried.interval, best.interval) and len(tried.dfg.nodes) <= trials.most else best
+    return tried if pays(tried.interval, best.interval) and trials.fits(tried, best) else best
 
 
 def _paced(best: Choice, trials: Trials) -> Choice:
@@ -131,7 +131,7 @@ def _paced(best: Choice, trials: Trials) -> Choice:
             continue  # it is what it was
         tried = trials.choice(paced)
         better = (trials.full(tried), tried.bounds.mii) < (trials.full(found), found.bounds.mii)
-        if better and pays(trials.full(tried), trials.full(best)) and len(tried.dfg.nodes) <= trials.most:
+        if better and pays(trials.full(tried), trials.full(best)) and trials.fits(tried, found):
             found = tried
     return found
 
@@ -193,7 +193,7 @@ class _Delays:
 
     def pays(self, tried: Choice) -> bool:
         """Whether a choice is better than the best one so far."""
-        fits = len(tried.dfg.nodes) <= self.trials.most
+        fits = self.trials.fits(tried, self.found)
         alone = self.trials.full(tried) * (1 + tried.kernel.delay)
         if not fits or (alone > LONGER * self.reached and _has_tested_rows(self.trials.loops)):
             return False

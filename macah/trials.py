@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 
 from arch.fabric import Fabric
@@ -33,6 +34,12 @@ FULL = 0.95
 
 GAIN = 0.83
 """Copies must leave at most this share of the cycles."""
+
+GROWS = 1.25
+"""By so much graphs may grow for a shorter interval where the plain one is about as large as they may be."""
+
+MOST_GROWN = 400
+"""But not beyond so many nodes: mapping them takes long."""
 
 LARGER = 2
 """So much larger graphs may be where short loops become one iteration, if that saves most cycles."""
@@ -86,6 +93,20 @@ class Trials:
         """
         made = self.made(kernel)
         return self._banked(made, odd, share) if enabled(kernel, "bank_arrays") else made
+
+    def fits(self, choice: Choice, best: Choice) -> bool:
+        """Whether another form of the loops than the best one has a graph that may be chosen.
+
+        A graph with more nodes than usual must be mapped sooner, though half of the units are for routing.
+        """
+        nodes = len(choice.dfg.nodes)
+        return nodes <= self.most or (nodes <= self.largest and choice.interval < best.interval)
+
+    @cached_property
+    def largest(self) -> int:
+        """So many nodes other forms of the loops may have."""
+        plain = self.made(self.kernel)
+        return max(self.most, min(MOST_GROWN, int(GROWS * len(plain.dfg.nodes))))
 
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
         """How many iterations of a flat loop there are, if loops of unknown trips make so many."""
@@ -164,6 +185,8 @@ class Trials:
         """So many nodes a graph may have to be chosen, if there is a limit; making them better adds some."""
         if _wishes(kernel) == _wishes(self.kernel):
             return None  # it is what there is if nothing else is chosen
+        if kernel.unroll == self.kernel.unroll:
+            return self.largest
         whole = any(factor == 0 for _, factor in kernel.unroll)
         return self.most * (LARGER if whole else 1)
 
