@@ -17,6 +17,7 @@ from macah.program import read_program
 from macah.run import run_kernel
 from macah.spread import spread
 from macah.todfg import build_dfg
+from macah.trials import GROWS
 
 FABRIC = load_fabric("grid8x8")
 SIEVE = "for (int i = 2; i * i < 64; i++) if (!y[i]) for (int j = i * i; j < 64; j += i) y[j] = 1;"
@@ -98,6 +99,18 @@ def test_delays_are_chosen_where_they_save_cycles(tmp_path: Path) -> None:
     assert choice is not None
     assert choice.kernel.delay == 1
     assert choice.bounds.mii == 2
+
+
+@pytest.mark.parametrize(("name", "delay"), [("sifted", 1), ("sieve", 0)])
+def test_a_large_kernel_may_grow_by_a_quarter_for_a_shorter_interval(
+    name: str, delay: int, tmp_path: Path
+) -> None:
+    made = lowered(BODIES[name], tmp_path)
+    plain = build_dfg(optimize(made), FABRIC)
+    choice = spread(made, FABRIC, most=1)  # as if any kernel were too large
+    assert choice is not None
+    assert choice.kernel.delay == delay
+    assert len(choice.dfg.nodes) <= GROWS * len(plain.nodes)
 
 
 def test_rows_known_to_be_short_are_not_delayed(tmp_path: Path) -> None:
