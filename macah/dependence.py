@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from macah.affine import bounds
@@ -73,18 +73,20 @@ class Distances:
     steps: int = MOST_COUNTED
 
     def least(self, a: Site, b: Site) -> int | None:
-        """`least_distance`, and the empty iterations of `delay_rows` besides."""
-        found = self.without_empty(a, b)
-        return None if found is None else min(FARTHEST, found + a.delay(b))
-
-    def without_empty(self, a: Site, b: Site) -> int | None:
-        """`least_distance`, kept."""
+        """`least_distance`."""
         apart = (b.address.constant - a.address.constant) % WORD
         key = (a.loops, b.loops, _key(a.address), _key(b.address), apart, a.order < b.order)
         if key not in self.known:
             found = least_distance(a, b)
             self.known[key] = found if found is None else self.counted(a, b, found)
         return self.known[key]
+
+    def in_flat_loop(self, a: Site, b: Site) -> int | None:
+        """The same in the kernel's final form: branches have two sides, and rows empty iterations."""
+        found = self.least(a, b)
+        if found == 0 and a.excludes(b):
+            found = self.least(a, replace(b, order=a.order))  # in an earlier iteration only
+        return None if found is None else min(FARTHEST, found + a.delay(b))
 
     def counted(self, a: Site, b: Site, least: int) -> int | None:
         """The same, counted through if that is little work."""

@@ -129,7 +129,7 @@ class _Rivals:
         found: list[int] = []
         for one in self.accesses[a].sites:
             for other in self.accesses[b].sites:
-                distance = self.distances.least(one, other) if one and other else 0
+                distance = self.distances.in_flat_loop(one, other) if one and other else 0
                 if distance is not None:
                     found.append(max(distance, least))
         return min(found, default=None)

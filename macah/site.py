@@ -103,14 +103,15 @@ class Affine:
 class Site:
     """An access in `loops`, from the outermost to the innermost; `order` is that in the program.
 
-    `sure`: it is in every iteration of the innermost one, not in a branch. `rows`: those it is a part of, in
-    the inner loop if `inside`.
+    `sure`: it is in every iteration of the innermost one, not in a branch. `arms`: the branches there that it
+    is in, from outside, and on which side. `rows`: those it is a part of, in the inner loop if `inside`.
     """
 
     loops: tuple[Loop, ...]
     address: Affine
     order: int
     sure: bool = False
+    arms: tuple[tuple[object, bool], ...] = ()
     rows: Rows | None = None
     inside: bool = False
 
@@ -119,6 +120,15 @@ class Site:
         here, there = self.address, other.address
         same = here.constant == there.constant and set(here.terms) == set(there.terms)
         return self.sure and same and self.loops == other.loops
+
+    def excludes(self, other: Site) -> bool:
+        """True if they are in both sides of a branch: an iteration of the innermost loop has one at most."""
+        if self.loops != other.loops:
+            return False
+        for (branch, side), (another, there) in zip(self.arms, other.arms, strict=False):
+            if branch is not another or side != there:
+                return branch is another
+        return False
 
     def delay(self, later: Site) -> int:
         """How many empty flat iterations there are before a later access, at least."""

@@ -24,6 +24,7 @@ from macah.optional import enabled
 from macah.orders import Access
 from macah.pack_words import packed
 from macah.ranges import Range, extended
+from macah.site import Site
 from macah.walk import arrays_written, folded, statements, written
 
 
@@ -61,7 +62,7 @@ class Symbolic:
         self.ports: dict[tuple[Stream, bool], int] = {}
         self.memories: dict[Array, int] = {}
         self.stored = arrays_written(loop.body)
-        self.versions: dict[Array, int] = {}
+        self.sites: dict[Array, list[Site | None]] = {}  # of what the iteration has stored
         self.received = {s.stream for s in statements(loop.body) if isinstance(s, ir.Receive)}
         self.operations: dict[Stream | None, list[int]] = {}
         self.accesses: dict[int, dict[int, Access]] = {}
@@ -156,30 +157,44 @@ class Symbolic:
         address = self.graph.pure("add", base, Const(offset), where=self.where)
         memory = self.memory(array)
         draft = Draft("load", (address,), memory=memory, where=self.where)
-        chosen = self.chosen(load, draft)
+        seen = self.seen(load)
+        chosen = self.chosen(load, draft, seen)
         if chosen is not None:
             return chosen
-        use = self.graph.shared(draft, self.versions.get(array, 0))
+        use = self.graph.shared(draft, seen)
         self.words[use.node] = extended(array.element.bits, array.element.signed)
         access = Access(use.node, False, base, offset, (load.site,), load.settled)
         self.accesses[memory][use.node] = access
         return use
 
-    def chosen(self, load: Load, draft: Draft) -> Value | None:
+    def seen(self, load: Load) -> tuple[int, ...]:
+        """How many of the iteration's stores a load may see, and the numbers of those among them it does not.
+
+        Those in the other side of a branch are not done where the load matters.
+        """
+        sites = self.sites.get(load.array, [])
+        count, mine = len(sites), load.site
+        if mine is None or not mine.arms:
+            return (count,)
+        hidden = [k for k, site in enumerate(sites) if site is not None and site.excludes(mine)]
+        while hidden and hidden[-1] == count - 1:
+            count = hidden.pop()
+        return count, *hidden
+
+    def chosen(self, load: Load, draft: Draft, seen: tuple[int, ...]) -> Value | None:
         """What is loaded, if that has been loaded already, or is chosen from what has been."""
-        memory, version = self.memory(load.array), self.versions.get(load.array, 0)
         used: list[int] = []
 
         def loaded(address: Value) -> Use | None:
-            use = self.graph.known(draft.with_operands((address,)), version)
+            use = self.graph.known(draft.with_operands((address,)), seen)
             used.extend([] if use is None else [use.node])
             return use
 
         depth = DEPTH if enabled(self.kernel, "chosen_elements") else 0
         found = chosen_element(self.graph, draft.operands[0], loaded, self.where, depth)
         for node in used if found is not None else ():
-            access = self.accesses[memory][node]
-            self.accesses[memory][node] = access.also_for(load.site, load.settled)
+            accesses = self.accesses[self.memory(load.array)]
+            accesses[node] = accesses[node].also_for(load.site, load.settled)
         return found
 
     def store(self, stmt: ir.Store) -> None:
@@ -189,7 +204,7 @@ class Symbolic:
         guarded = (address, self.value(stmt.value), self.guard(stmt.guard))
         node = self.effect("store", *guarded, memory=memory, variable=stmt.array.name)
         self.accesses[memory][node] = Access(node, True, base, offset, (stmt.site,))
-        self.versions[stmt.array] = self.versions.get(stmt.array, 0) + 1
+        self.sites.setdefault(stmt.array, []).append(stmt.site)
 
     def address(self, array: Array, index: list[Value]) -> tuple[Value, int]:
         """Row-major, as a value and a constant to add to it."""

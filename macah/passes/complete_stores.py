@@ -126,5 +126,7 @@ def _completed(made: list[Stmt], store: ir.Store, place: int, load: Load) -> lis
     *before, branch = made
     assert isinstance(branch, If)
     branch = replace(branch, then=in_branch(branch.then), orelse=in_branch(branch.orelse))
-    after = replace(store, index=index, value=Read(new))
+    assert store.site is not None
+    site = replace(store.site, arms=store.site.arms[:-1])
+    after = replace(store, index=index, value=Read(new), site=site)
     return [*before[:place], *noted, *before[place:], branch, after]

@@ -72,6 +72,7 @@ class Finder:
         self.forms = Forms(stored)
         self.count = 0
         self.branches = 0  # around here in the innermost loop
+        self.arms: tuple[tuple[object, bool], ...] = ()  # the same, as `Site` has them
         self.most = 0
 
     def body(self, body: Body) -> tuple[Body, int]:
@@ -118,17 +119,21 @@ class Finder:
 
     def site(self, address: Affine) -> Site:
         self.count += 1
-        return Site(tuple(self.forms.loops), address, self.count, self.branches == 0)
+        return Site(tuple(self.forms.loops), address, self.count, self.branches == 0, self.arms)
 
     def branch(self, stmt: If) -> tuple[Stmt, int]:
         located = self.located(stmt)
         changed = assigned_in((*stmt.then, *stmt.orelse))
         before = self.forms.some(changed)
         self.branches += 1
+        outside, branch = self.arms, object()
+        self.arms = (*outside, (branch, True))
         then, first = self.body(stmt.then)
         after = self.forms.some(changed)
         self.forms.known.update(before)
+        self.arms = (*outside, (branch, False))
         orelse, second = self.body(stmt.orelse)
+        self.arms = outside
         self.branches -= 1
         self.forms.join(after)
         assert isinstance(located, If)
@@ -151,9 +156,10 @@ class Finder:
         self.forms.loops.append(loop)
         self.forms.enter(loop, counters, changed, circles)
         self.limited(loop, stmt, counters)
-        outside, self.branches = self.branches, 0
+        outside = self.branches, self.arms
+        self.branches, self.arms = 0, ()
         body, inside = self.body(stmt.body)
-        self.branches = outside
+        self.branches, self.arms = outside
         self.most = outer + min(loop.trips or MANY, MANY) * min(self.most + 1, MANY)
         loop.least = max(1, inside)
         self.forms.loops.pop()

@@ -13,7 +13,8 @@ becomes, for a depth of 1,
 
 where the load may now be done before the store of the iteration before, as it then is not used. Of several
 stores that have the address the last one counts. A store is not compared with a load that it cannot meet so
-soon (`macah.dependence`). Stores in loops that were in sequence are never in the same iteration:
+soon (`macah.dependence`). Stores in loops that were in sequence, or in both sides of a branch, are never in
+the same iteration:
 
     for (…) a[i] = 0;  for (…) a[x] = a[x] + 1;     at1 = g ? i : x; new1 = g ? 0 : new;
 
@@ -60,7 +61,7 @@ class _Now:
         """True if the two are never in the same iteration."""
         if self.site is None or other.site is None or self.always or other.always:
             return False
-        return common_loops(self.site, other.site)[1]
+        return common_loops(self.site, other.site)[1] or self.site.excludes(other.site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ class _Forwarder:
         """Whether a load may be of what the store stored so many iterations ago."""
         if store.site is None or load.site is None:
             return True
-        least = self.distances.least(store.site, load.site)
+        least = self.distances.in_flat_loop(store.site, load.site)
         return least is not None and least <= age
 
 

@@ -15,10 +15,11 @@ N = Variable("n")  # captured, and never written
 
 
 class Maker:
-    """Makes the kernel of a seed."""
+    """Makes the kernel of a seed; `two_sided`: with branches that access arrays in both sides."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, two_sided: bool = False) -> None:
         self.random = random.Random(seed)
+        self.two_sided = two_sided
         self.arrays = [Array("a", (SIZE,)), Array("b", (SIZE,))]
         self.counters: list[Variable] = []
         self.loops = 0
@@ -62,7 +63,12 @@ class Maker:
             value = Apply("add", (value, Load(self.random.choice(self.arrays), (self.subscript(),))))
         return Apply("add", (value, self.number(0, 5)))
 
-    def simple(self) -> Stmt:
+    def simple(self, depth: int = 0) -> Stmt:
+        if self.two_sided and depth < 3 and self.random.random() < 0.5:
+            then, orelse = (
+                tuple([self.simple(depth + 1) for _ in range(self.random.randint(1, 2))]) for _ in range(2)
+            )
+            return ir.If(Apply("and", (self.expr(), Const(1))), then, orelse)
         if self.random.random() < 0.2:
             return Assign(self.random.choice(self.scalars), self.expr())
         store = ir.Store(self.random.choice(self.arrays), (self.subscript(),), self.expr())
