@@ -87,7 +87,15 @@ def test_where_ports_suffice_nothing_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "plain", "shared"),
     [
-        ("if (x & 1) ring[x >> 8 & 63] = i; else ring[x >> 16 & 63] = x; out <! ring[i];", 3, 2),
+        ("if (x & 1) ring[x >> 8 & 63] = i; else ring[x >> 16 & 63] = x; out <! ring[i];", 2, 2),
+        (
+            """switch (x & 7) { case 0: ring[x >> 8 & 63] = i; break; case 1: ring[x >> 9 & 63] = x; break;
+               case 2: ring[x >> 16 & 63] = 0; break; case 3: ring[x >> 18 & 63] = 1; break;
+               case 4: ring[x >> 20 & 63] = 2; break; default: ring[x >> 17 & 63] = 7; }
+               out <! ring[i];""",
+            4,
+            2,
+        ),
         (
             "unsigned z = i; if (x & 1) z = ring[x >> 8 & 63] + 3; else z = ring[x >> 9 & 63] ^ i; out <! z;",
             2,
