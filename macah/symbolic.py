@@ -14,17 +14,15 @@ from dataclasses import replace
 
 from backend.dfg import Const, LiveIn, Place, Use
 from macah import ir
-from macah.chosen_elements import DEPTH, chosen_element
 from macah.congruence import congruent
 from macah.deciding import deciding
 from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value
-from macah.ir import Apply, Array, Body, Expr, Load, Read, Stmt, Stream, Variable
+from macah.ir import Apply, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.names import host_names
 from macah.optional import enabled
-from macah.orders import Access
 from macah.pack_words import packed
 from macah.ranges import Range, extended
-from macah.site import Site
+from macah.symbolic_memory import Memories
 from macah.walk import arrays_written, folded, statements, written
 
 
@@ -60,13 +58,12 @@ class Symbolic:
         self.captured = {c.what: c for c in kernel.captured}
         self.live_ins: dict[Variable, int] = {}  # with their numbers
         self.ports: dict[tuple[Stream, bool], int] = {}
-        self.memories: dict[Array, int] = {}
         self.stored = arrays_written(loop.body)
-        self.sites: dict[Array, list[Site | None]] = {}  # of what the iteration has stored
         self.received = {s.stream for s in statements(loop.body) if isinstance(s, ir.Receive)}
         self.operations: dict[Stream | None, list[int]] = {}
-        self.accesses: dict[int, dict[int, Access]] = {}
         self.words: dict[int, Range] = {}  # of what is loaded or received
+        changing = {*self.captured} | self.stored
+        self.memory = Memories(self.graph, changing, self.words, enabled(kernel, "chosen_elements"))
         self.assertions: list[str] = []
         self.live_outs: list[Variable] = []
         self.values: dict[Variable, Value] = {}
@@ -147,87 +144,14 @@ class Symbolic:
         old = self.read(variable)
         return new if old == ZERO else self.graph.pure("select", condition, new, old, where=self.where)
 
-    # --- Memories
-
     def load(self, load: Load, index: list[Value]) -> Value:
-        array = load.array
-        base, offset = self.address(array, index)
-        if array not in self.stored and array not in self.captured and base == ZERO:
-            return Const(array.initial[offset]) if offset < len(array.initial) else ZERO
-        address = self.graph.pure("add", base, Const(offset), where=self.where)
-        memory = self.memory(array)
-        draft = Draft("load", (address,), memory=memory, where=self.where)
-        seen = self.seen(load)
-        chosen = self.chosen(load, draft, seen)
-        if chosen is not None:
-            return chosen
-        use = self.graph.shared(draft, seen)
-        self.words[use.node] = extended(array.element.bits, array.element.signed)
-        access = Access(use.node, False, base, offset, (load.site,), load.settled)
-        self.accesses[memory][use.node] = access
-        return use
-
-    def seen(self, load: Load) -> tuple[int, ...]:
-        """How many of the iteration's stores a load may see, and the numbers of those among them it does not.
-
-        Those in the other side of a branch are not done where the load matters.
-        """
-        sites = self.sites.get(load.array, [])
-        count, mine = len(sites), load.site
-        if mine is None or not mine.arms:
-            return (count,)
-        hidden = [k for k, site in enumerate(sites) if site is not None and site.excludes(mine)]
-        while hidden and hidden[-1] == count - 1:
-            count = hidden.pop()
-        return count, *hidden
-
-    def chosen(self, load: Load, draft: Draft, seen: tuple[int, ...]) -> Value | None:
-        """What is loaded, if that has been loaded already, or is chosen from what has been."""
-        used: list[int] = []
-
-        def loaded(address: Value) -> Use | None:
-            use = self.graph.known(draft.with_operands((address,)), seen)
-            used.extend([] if use is None else [use.node])
-            return use
-
-        depth = DEPTH if enabled(self.kernel, "chosen_elements") else 0
-        found = chosen_element(self.graph, draft.operands[0], loaded, self.where, depth)
-        for node in used if found is not None else ():
-            accesses = self.accesses[self.memory(load.array)]
-            accesses[node] = accesses[node].also_for(load.site, load.settled)
-        return found
+        return self.memory.load(load, index, self.where)
 
     def store(self, stmt: ir.Store) -> None:
-        base, offset = self.address(stmt.array, [self.value(i) for i in stmt.index])
-        address = self.graph.pure("add", base, Const(offset), where=self.where)
-        memory = self.memory(stmt.array)
-        guarded = (address, self.value(stmt.value), self.guard(stmt.guard))
-        node = self.effect("store", *guarded, memory=memory, variable=stmt.array.name)
-        self.accesses[memory][node] = Access(node, True, base, offset, (stmt.site,))
-        self.sites.setdefault(stmt.array, []).append(stmt.site)
-
-    def address(self, array: Array, index: list[Value]) -> tuple[Value, int]:
-        """Row-major, as a value and a constant to add to it."""
-        base, offset, stride = ZERO, 0, 1
-        total: Value = base
-        for value, extent in zip(reversed(index), reversed(array.shape), strict=True):
-            part, constant = self.graph.split(value)
-            total = self.graph.pure("add", total, self.scaled(part, stride), where=self.where)
-            offset += constant * stride
-            stride *= extent
-        total, more = self.graph.split(total)
-        return total, (offset + more) % (1 << 32)
-
-    def scaled(self, value: Value, stride: int) -> Value:
-        if stride & (stride - 1) == 0:
-            return self.graph.pure("shl", value, Const(stride.bit_length() - 1), where=self.where)
-        return self.graph.pure("mul", value, Const(stride), where=self.where)
-
-    def memory(self, array: Array) -> int:
-        if array not in self.memories:
-            self.memories[array] = len(self.memories)
-            self.accesses[self.memories[array]] = {}
-        return self.memories[array]
+        place = self.memory.place(stmt.array, [self.value(i) for i in stmt.index], self.where)
+        guarded = (place.address, self.value(stmt.value), self.guard(stmt.guard))
+        node = self.effect("store", *guarded, memory=place.memory, variable=stmt.array.name)
+        self.memory.note_store(stmt, node, place)
 
     # --- Effects
 

@@ -93,7 +93,7 @@ def _graph_of(kernel: ir.Kernel, capacity: Capacity, hold: bool) -> tuple[DFG, b
         found = ran.run()
         if not found:
             made = Loop(ran.graph, ran.initial, ran.recurrences.final, alive, most=kernel.most)
-            effects = shared(kernel, made, Effects(ran.operations, ran.accesses, ran.words))
+            effects = shared(kernel, made, Effects(ran.operations, ran.memory.accesses, ran.words))
             dfg = _shortened(ran, kernel, (made, effects), capacity)
             check_dfg(dfg)
             return dfg, ran.holds
@@ -143,7 +143,7 @@ def _result(
         tuple(compacted(node, live_ins, memories) for node in nodes),
         tuple(_orders(ran, effects, nodes, new)),
         tuple(_port(ran, stream, sends) for stream, sends in ran.ports),
-        tuple(_described(ran, array) for array, m in ran.memories.items() if m in memories),
+        tuple(_described(ran, array) for array, m in ran.memory.numbers.items() if m in memories),
         tuple(ran.names[v] for i, v in enumerate(ran.live_ins) if i in live_ins),
         tuple(ran.names[v] for v in ran.live_outs),
         tuple(ran.assertions),
