@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .cli_options import build_parser
 from .cli_simulation import SIMULATION_VALUED, TIMES, check_simulation, joined, simulation
-from .gcc_flags import VALUED, take_flags
+from .gcc_flags import VALUED, GccFlags, take_flags
 from .messages import MAX_ERRORS, MessageOptions
 from .options import Options
 from .warn import WarningOptions
@@ -27,6 +27,7 @@ def parse(argv: Sequence[str]) -> Options:
         missing = "the following arguments are required: FILE.macah"
         parser.error(missing if found.source is None else "the name of the program is empty")
     _check_combinations(parser, found, command)
+    _check_language(parser, found, gcc)
     check_simulation(parser, found, command)
     action = command or ("report" if found.report else "emit" if found.emit else "compile")
     # gcc hands -Wl, to the linker, which runs apart from the compiler here, and -Wp, to the preprocessor.
@@ -107,6 +108,26 @@ def _check_combinations(parser: argparse.ArgumentParser, found: argparse.Namespa
         parser.error("--check is about kernels that run as C: add --mode c")
     if found.output == "":
         parser.error("the name after -o is empty")
+
+
+_LAYOUTS = ("pack-struct", "short-enums", "short-wchar")
+_BEFORE_C99 = (
+    "-ansi",
+    *(f"-std={name}" for name in ("c89", "c90", "gnu89", "gnu90", "iso9899:1990", "iso9899:199409")),
+)
+
+
+def _check_language(parser: argparse.ArgumentParser, found: argparse.Namespace, gcc: GccFlags) -> None:
+    """Refuses options of gcc that make another language of C than kernels and the runtime are written in."""
+    for name in found.features:
+        if name.partition("=")[0] in _LAYOUTS:
+            parser.error(
+                f"-f{name} changes how data lie in memory, which kernels and the runtime do not know of: "
+                "say so of single types, with __attribute__ ((packed))"
+            )
+    for flag in gcc.cpp:
+        if flag in _BEFORE_C99:
+            parser.error(f"{flag}: Macah is C99 with kernels and streams: leave it out, or say -std=c99")
 
 
 # What a checked program is compiled with: the C compiler's checks, and those of the runtime's macros.

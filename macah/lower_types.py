@@ -198,7 +198,8 @@ class Types(ABC):
             values.append((enumerator.name, value, where))
             value += 1
         self._enumerators[id(node)] = {name: scope.names[name] for name, _, _ in values}
-        ctype = _enum_type([v for _, v, _ in values])
+        packing = packing_of(node, lambda inner: int(self.constant(inner, scope)))
+        ctype = _enum_type([v for _, v, _ in values], packing.packed)
         self._defined[id(node)] = (node, ctype)
         if node.name:
             scope.tags[node.name] = ctype
@@ -219,12 +220,14 @@ def refuse_bit_field(ctype: CType, what: str, node: Any) -> None:
         raise MacahError(f"cannot {what} a bit-field", place_of(node), code="bit-field")
 
 
-def _enum_type(values: list[int]) -> Integer:
-    """gcc's choice."""
-    small, large = min(values), max(values)
-    if small >= 0:
-        return ctypes.UINT if large < 1 << 32 else ctypes.ULONG
-    return ctypes.INT if small >= -(1 << 31) and large < 1 << 31 else ctypes.LONG
+_ENUMS = (ctypes.UINT, ctypes.INT, ctypes.ULONG, ctypes.LONG)
+_PACKED_ENUMS = (ctypes.UCHAR, ctypes.SCHAR, ctypes.USHORT, ctypes.SHORT, *_ENUMS)
+
+
+def _enum_type(values: list[int], packed: bool) -> Integer:
+    """gcc's choice: the first that holds all values."""
+    types = _PACKED_ENUMS if packed else _ENUMS
+    return next((t for t in types if all(t.wrap(value) == value for value in values)), ctypes.LONG)
 
 
 def _refuse_twice(member: Any, first: Any) -> None:
