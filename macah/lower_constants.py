@@ -185,8 +185,10 @@ class Constants(Types):
                 raise MacahError("subscripted value is not an array", place_of(node), code="not-an-array")
             case c_ast.StructRef(name=base, field=field):
                 ctype, offset = self._offset(outer, base, scope)
-            case field:
+            case c_ast.ID() as field:
                 ctype, offset = outer, 0
+            case _:
+                raise MacahError("'offsetof' takes a member", place_of(node), code="no-member")
         path = member_path(ctype, field.name, node)
         return path[-1].type, offset + sum(member.offset for member in path)
 
