@@ -123,7 +123,7 @@ def _check_language(parser: argparse.ArgumentParser, found: argparse.Namespace, 
         if name.partition("=")[0] in _LAYOUTS:
             parser.error(
                 f"-f{name} changes how data lie in memory, which kernels and the runtime do not know of: "
-                "say so of single types, with __attribute__ ((packed))"
+                "leave it out (single types may have __attribute__ ((packed)))"
             )
     for flag in gcc.cpp:
         if flag in _BEFORE_C99:

@@ -26,6 +26,7 @@ from macah.optional import enabled
 from macah.passes.find_sites import Finder
 from macah.passes.reuse_starts import Starts
 from macah.passes.reuse_survey import MOST_ACCESSES, Access, Survey, accesses_in, count_accesses
+from macah.passes.sites import with_sites
 from macah.site import Site
 from macah.sources import element_source, piece_name
 from macah.walk import (
@@ -49,7 +50,7 @@ def reuse_elements(kernel: ir.Kernel) -> ir.Kernel:
     body = reuser.whole(located)
     if not reuser.changed:
         return kernel
-    body = _without_sites(body, stored)
+    body = with_sites(body, lambda array, site: site if array in stored else None)
     return replace(kernel, body=body, captured=(*kernel.captured, *reuser.captures.values()))
 
 
@@ -66,17 +67,6 @@ class _Locator(Finder):
         if isinstance(expr, Load):
             return replace(expr, site=self.site(self.forms.address(expr.array, expr.index)))
         return expr
-
-
-def _without_sites(body: Body, stored: set[Array]) -> Body:
-    def leaf(expr: Expr) -> Expr:
-        return replace(expr, site=None) if isinstance(expr, Load) and expr.array not in stored else expr
-
-    def statement(stmt: Stmt) -> Stmt:
-        stmt = map_bodies(stmt, lambda body: tuple([statement(inner) for inner in body]))
-        return map_operands(stmt, lambda expr: map_expr(expr, leaf))
-
-    return tuple([statement(stmt) for stmt in body])
 
 
 @dataclass(slots=True)

@@ -105,13 +105,6 @@ def test_wrong_usage_exits_2_with_a_message(words: list[str]) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("flag", ["-ansi", "-std=gnu89", "-fshort-enums", "-fshort-wchar", "-fpack-struct=2"])
-def test_another_language_of_c_is_refused(flag: str) -> None:
-    done = macahc("--mode", "c", flag, "anything.macah")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1].startswith(f"macahc: error: {flag}")
-
-
 def test_run_passes_arguments_input_output_and_status_through(plain: Path) -> None:
     done = macahc("run", "-DSTATUS=42", plain, "-v", "--mode", "a b", "", stdin="12345")
     assert done.stdout == "[-v]\n[--mode]\n[a b]\n[]\n5 bytes\n"

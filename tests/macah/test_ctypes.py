@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from macah import ctypes
+from macah.cli_options import UsageError
+from macah.cli_parse import parse
 from macah.ctypes import ArrayType, Integer, Pointer, StructType, basic_type, common_type, promote
 from macah.diagnostic import MacahError
 from macah.lower_constants import adpc_value, integer_constant, string_units
@@ -190,3 +192,14 @@ def test_integers_wrap_as_conversions_do() -> None:
     assert [char.wrap(n) for n in (127, 128, -129, 256)] == [127, -128, 127, 0]
     assert ctypes.BOOL.wrap(256) == 1
     assert isinstance(basic_type(["long", "unsigned", "int"]), Integer)
+
+
+@pytest.mark.parametrize("flag", ["-ansi", "-std=gnu89", "-fshort-enums", "-fshort-wchar", "-fpack-struct=2"])
+def test_options_that_change_what_types_are_are_refused(flag: str) -> None:
+    with pytest.raises(UsageError, match=f"^{flag}"):
+        parse(["--mode", "c", flag, "anything.macah"])
+
+
+@pytest.mark.parametrize("flag", ["-std=c99", "-std=gnu17", "-fwrapv", "-fno-short-enums"])
+def test_other_options_of_the_kind_are_not(flag: str) -> None:
+    assert parse(["--mode", "c", flag, "anything.macah"]).mode == "c"
