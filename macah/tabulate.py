@@ -130,15 +130,8 @@ class _Builder:
 
     def made(self, fields: dict[int, int | None]) -> DFG:
         """The graph; `fields` are those of nodes, None of nodes whose value is always the same."""
-        taken = [memory.name for memory in self.dfg.memories]
         memories = list(self.dfg.memories)
-        turn = self.turn()
-        words: dict[int, int] = {}  # the loads of tables
-        for number, table in enumerate(self.tables):
-            name = unused_name("turns", taken)
-            taken.append(name)
-            words[number] = self.add("load", turn, memory=len(memories))
-            memories.append(Memory(name, len(self.course.rows), initial=table.words))
+        words = self.words(memories) if self.tables else {}  # nothing may ever change
         values = {node: self.value(node, field, words) for node, field in fields.items()}
         gone = frozenset(self.course.nodes)
         for node in self.nodes.copy():
@@ -147,6 +140,16 @@ class _Builder:
                 self.nodes[node.id] = replace(node, operands=operands)
         whole = replace(self.dfg, nodes=tuple(self.nodes), memories=tuple(memories))
         return without_nodes(whole, gone)
+
+    def words(self, memories: list[Memory]) -> dict[int, int]:
+        """The loads of tables, which are further memories."""
+        taken, found = [memory.name for memory in memories], dict[int, int]()
+        turn = self.turn()
+        for number, table in enumerate(self.tables):
+            taken.append(unused_name("turns", taken))
+            found[number] = self.add("load", turn, memory=len(memories))
+            memories.append(Memory(taken[-1], len(self.course.rows), initial=table.words))
+        return found
 
     def turn(self) -> Use:
         """What counts iterations in a circle."""

@@ -89,6 +89,15 @@ def test_control_that_is_done_once_is_told_to_its_end(monkeypatch: pytest.Monkey
     same(made, told, monkeypatch)
 
 
+def test_what_never_changes_is_in_no_table_and_needs_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = "for (int i = 0; i < n; i++) { x %= 10; int v; v <? in; out <! v + x; }"
+    made = kernel(f"int x = -107; {steps}", around="")
+    told = graph(made)
+    assert minimum_interval(told, FABRIC).mii == 1
+    assert not told.memories and not any(node.variable == "turn" for node in told.nodes)
+    same(made, told, monkeypatch)
+
+
 def test_what_data_decide_is_in_no_table() -> None:
     made = kernel(TRIANGLE.replace("j < i", "j < (i & n)") + WRITE)
     assert not any(memory.initial for memory in graph(made).memories)
