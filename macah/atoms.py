@@ -18,8 +18,12 @@ from macah.graph import Draft, Value
 from macah.ranges import HALF, TRUTH, WORD, Range
 from macah.ranges_of import COMPARE
 
-MOST_ATOMS = 12
-"""A condition of more atoms than these is an atom itself."""
+MOST_ATOMS = 40
+MOST_TESTS = 200
+"""A condition of more atoms, or whose diagram has more tests, is an atom itself."""
+
+MOST_RELATED = 1000
+"""What more tests are needed for is not known of how atoms go together."""
 
 
 @made_quickly
@@ -96,7 +100,7 @@ class Conditions:
         if found is None:
             found = self._related(atoms)
             for atom in sorted(atoms):
-                found = self.bdd.both(found, self._unless_received(atom, atoms))
+                found = self._with(found, self._unless_received(atom, atoms))
             self._kept[atoms] = found
         return found
 
@@ -129,9 +133,14 @@ class Conditions:
                 found = self._related(before)
                 for atom in sorted(before):
                     if not self.operands[atom].isdisjoint(self.operands[last]):
-                        found = self.bdd.both(found, self._pair(atom, last))
+                        found = self._with(found, self._pair(atom, last))
             self._relations[atoms] = found
         return found
+
+    def _with(self, found: int, other: int) -> int:
+        """What holds and something else that does, if that can be said with few tests."""
+        both = self.bdd.both(found, other)
+        return both if self.bdd.is_small(both, MOST_RELATED) else found
 
     def _pair(self, a: int, b: int) -> int:
         if (a, b) not in self._pairs:
@@ -139,8 +148,12 @@ class Conditions:
         return self._pairs[a, b]
 
     def bounded(self, function: int, instead: int) -> int:
-        """The function, or another if it is of too many atoms."""
-        return function if len(self.bdd.support(function)) <= MOST_ATOMS else instead
+        """The function, or another if it is of too many atoms or its diagram is too large."""
+        return function if self._is_small(function) else instead
+
+    def _is_small(self, function: int) -> bool:
+        few = len(self.bdd.support(function)) <= MOST_ATOMS
+        return few and self.bdd.is_small(function, MOST_TESTS)
 
     # --- Functions
 
@@ -158,18 +171,24 @@ class Conditions:
         if draft.op in COMPARE:
             return self._comparison(draft)
         parts = [self.of(operand) for operand in draft.operands]
-        if len(frozenset[int]().union(*map(bdd.support, parts))) > MOST_ATOMS:
-            return bdd.opposite(self._atom(Atom("eq", Use(number), Const(0))))
-        match draft.op:
+        if len(frozenset[int]().union(*map(bdd.support, parts))) <= MOST_ATOMS:
+            found = self._joined(draft.op, parts)
+            found = bdd.restrict(found, self.relations([found]))
+            if self._is_small(found):
+                return found
+        return bdd.opposite(self._atom(Atom("eq", Use(number), Const(0))))
+
+    def _joined(self, op: str, parts: Sequence[int]) -> int:
+        """An operation on conditions."""
+        match op:
             case "and":
-                found = bdd.both(*parts)
+                return self.bdd.both(*parts)
             case "or":
-                found = bdd.either(*parts)
+                return self.bdd.either(*parts)
             case "xor":
-                found = bdd.choose(parts[0], bdd.opposite(parts[1]), parts[1])
+                return self.bdd.choose(parts[0], self.bdd.opposite(parts[1]), parts[1])
             case _:
-                found = bdd.choose(*parts)
-        return bdd.restrict(found, self.relations([found]))
+                return self.bdd.choose(*parts)
 
     def _comparison(self, draft: Draft) -> int:
         op, (x, y) = draft.op, draft.operands

@@ -20,6 +20,7 @@ class Bdd:
         self._chosen: dict[tuple[int, int, int], int] = {}
         self._restricted: dict[tuple[int, int], int] = {}
         self._supports: dict[int, frozenset[int]] = {FALSE: frozenset(), TRUE: frozenset()}
+        self._possible: dict[tuple[int, frozenset[int]], int] = {}
 
     def _node(self, level: int, low: int, high: int) -> int:
         if low == high:
@@ -105,9 +106,26 @@ class Bdd:
         """Whether `f` holds for some values of all variables but those that are kept."""
         if self.support(f) <= kept:
             return f
-        low, high = self.possible(self.lows[f], kept), self.possible(self.highs[f], kept)
-        level = self.levels[f]
-        return self.choose(self.variable(level), high, low) if level in kept else self.either(low, high)
+        key = f, kept
+        if key not in self._possible:
+            low, high = self.possible(self.lows[f], kept), self.possible(self.highs[f], kept)
+            level = self.levels[f]
+            is_kept = level in kept
+            found = self.choose(self.variable(level), high, low) if is_kept else self.either(low, high)
+            self._possible[key] = found
+        return self._possible[key]
+
+    def is_small(self, f: int, most: int) -> bool:
+        """Whether the diagram of a function has at most so many tests."""
+        found, pending = {FALSE, TRUE}, [f]
+        while pending:
+            node = pending.pop()
+            if node not in found:
+                found.add(node)
+                if len(found) > most + 2:
+                    return False
+                pending += self.lows[node], self.highs[node]
+        return True
 
     def support(self, f: int) -> frozenset[int]:
         """The variables that a function depends on."""

@@ -62,3 +62,13 @@ def test_what_nobody_asks_for_makes_functions_smaller():
     assert bdd.restrict(bdd.both(x, y), x) == y
     assert bdd.restrict(bdd.either(x, y), bdd.opposite(x)) == y
     assert bdd.restrict(bdd.both(x, y), bdd.choose(x, y, TRUE)) == x
+
+
+def test_diagrams_have_as_many_tests_as_are_allowed():
+    bdd, few, many = Bdd(), TRUE, FALSE
+    for k in range(20):
+        few = bdd.both(few, bdd.variable(k))
+    for k in range(8):  # each of the first ones goes with one of the last: all of them must be remembered
+        many = bdd.either(many, bdd.both(bdd.variable(k), bdd.variable(8 + k)))
+    assert bdd.is_small(few, 20) and not bdd.is_small(few, 19)
+    assert bdd.is_small(TRUE, 0) and not bdd.is_small(many, 255) and bdd.is_small(many, 600)

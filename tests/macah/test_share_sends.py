@@ -61,6 +61,13 @@ def test_conditions_that_exclude_each_other():
     assert sends(kernel(*cases)) == (0, 2)
 
 
+def test_the_cases_of_a_large_switch():
+    cases = ()
+    for k in range(30):
+        cases = (If(op("eq", X, 7 * k), (send(TWO, k),), cases),)
+    assert sends(kernel(*cases, If(op("slt", 203, X), (send(ONE, 1),), ()))) == (1, 2)
+
+
 def test_conditions_that_may_hold_both():
     assert sends(
         kernel(If(op("slt", X, 9), (send(ONE, 1),), ()), If(op("slt", X, 10), (send(ONE, 2),), ()))
