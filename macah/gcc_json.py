@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from .diagnostic import Diagnostic, Note, Place
-from .gcc_text import in_macah, is_internal
+from .gcc_text import in_macah, is_internal, is_mixed
 from .toolchain import compiler
 
 
@@ -20,7 +20,21 @@ def supported() -> bool:
 
 def read(output: str) -> list[Diagnostic]:
     """The diagnostics in what the C compiler wrote; what is no JSON becomes one without a place."""
-    found: list[Diagnostic] = []
+    entries, plain = _entries(output)
+    found = [_diagnostic(entry) for entry in entries if not _is_internal(entry)]
+    if plain:
+        found.append(Diagnostic("\n".join(plain), severity="note"))
+    return found
+
+
+def mixes_streams(output: str) -> bool:
+    """Whether the C compiler only warns of a stream where one of another type is needed."""
+    return any(is_mixed(json.dumps(entry)) for entry in _entries(output)[0])
+
+
+def _entries(output: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Messages in JSON, and lines that are none."""
+    found: list[dict[str, Any]] = []
     plain: list[str] = []
     for line in output.splitlines():
         try:
@@ -28,12 +42,10 @@ def read(output: str) -> list[Diagnostic]:
         except ValueError:
             entries = None
         if isinstance(entries, list):
-            found += [_diagnostic(entry) for entry in entries if not _is_internal(entry)]
+            found += entries
         elif line.strip():
             plain.append(line)
-    if plain:
-        found.append(Diagnostic("\n".join(plain), severity="note"))
-    return found
+    return found, plain
 
 
 def _diagnostic(entry: dict[str, Any]) -> Diagnostic:

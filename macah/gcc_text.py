@@ -12,6 +12,7 @@ _TRANSLATED = re.compile(r"/macahc-[^/\s]+/program\.[co]\b")
 _RUNTIME = re.compile(r"/sim/runtime/\w+\.h$")
 _HANDLE = re.compile(r"(\w[\w *]*?) ?\(\*\*\)\(macah_stream \*\)")
 _SPAWNED = re.compile(r"(argument )(\d+)( of \S*?)macah_(reader|writer)_of_\w+")
+POINTERS = "-Wincompatible-pointer-types"
 _BUILT_IN = re.compile(r"\bmacah_stream_(create|free|close|ended)\b")
 _UNDECLARED = re.compile(
     "[\N{LEFT SINGLE QUOTATION MARK}']macah_\\w+[\N{RIGHT SINGLE QUOTATION MARK}'] undeclared"
@@ -36,6 +37,16 @@ def in_macah(message: str) -> str:
     """A message with stream types and built-in functions as the language writes them."""
     message = _SPAWNED.sub(_spawned, message)
     return _BUILT_IN.sub(r"pstream_\1", _HANDLE.sub(r"\1 stream", message))
+
+
+def mixes_streams(output: str) -> bool:
+    """Whether the C compiler only warns of a stream where one of another type is needed."""
+    return any(map(is_mixed, map("".join, _messages(_COLOR.sub("", output).splitlines(keepends=True)))))
+
+
+def is_mixed(message: str) -> bool:
+    """The same of one message with its notes."""
+    return POINTERS in message and _HANDLE.search(message) is not None
 
 
 def _spawned(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from sim.objects import compile_objects
 from .bridge import check_bridge
 from .diagnostic import MacahError
 from .gcc_flags import for_runtime, keeps_columns, notes
+from .gcc_text import POINTERS
 from .link_errors import undefined
 from .messages import Messages
 from .options import Options
@@ -74,14 +75,17 @@ class Host:
                 *warning_flags(options),
                 *notes(options.cc, options.output, options.source),
             ]
-            said = run_compiler(
-                [*flags, "-c", str(source), "-o", str(self._object)],
-                "the C compiler did not accept the host part of the program",
-                options.verbose,
-            )
+            said = self._run([*flags, "-c", str(source)])
+            if self._messages.mixes_streams(said):
+                self._run([*flags, f"-Werror={POINTERS.removeprefix('-W')}", "-c", str(source)])
             if said != self._said:
                 self._messages.compiler(said)
             self._compiled, self._said = kernels, said
+
+    def _run(self, arguments: list[str]) -> str:
+        """Makes the object, and gives what the C compiler said of it."""
+        problem = "the C compiler did not accept the host part of the program"
+        return run_compiler([*arguments, "-o", str(self._object)], problem, self._options.verbose)
 
     def link(self, runtime: Sequence[Path], sources: Sequence[Path]) -> Path:
         """The executable, of the object, parts of the runtime, and other C. Errors: MacahError."""

@@ -172,6 +172,8 @@ class Constants(Types):
                 return ctypes.ULONG, self._offset(
                     self.read_type(args.exprs[0], scope)[0], args.exprs[1], scope
                 )[1]
+            case c_ast.FuncCall() if is_adpc(node) and scope.find("ADPC") is None:
+                self.adpc_range(node, scope, "")  # which says where it must stand
         raise MacahError("the expression is not constant", place_of(node), code="constant-expression")
 
     def _offset(self, outer: CType, node: Any, scope: Scope) -> tuple[CType, int]:

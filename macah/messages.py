@@ -80,6 +80,12 @@ class Messages:
         else:
             self._kept += gcc_json.read(output)
 
+    def mixes_streams(self, output: str) -> bool:
+        """Whether the C compiler only warns of a stream where one of another type is needed."""
+        if self.options.format == "text":
+            return gcc_text.mixes_streams(output)
+        return gcc_json.mixes_streams(output)
+
     def close(self) -> None:
         """Writes what was kept; nothing can be shown after it."""
         if self.options.format != "text" and not self._closed:

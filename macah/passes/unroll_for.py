@@ -79,17 +79,28 @@ class Unroller(Propagator):
         deciding = {*variables_in(stmt.condition), *read(control), *written(control)}
         if not deciding.isdisjoint(written(stmt.body)) or any(map(bodies, control)):
             return
+        if leaves_to(stmt.body):
+            return  # only the copies tell whether they end with a `break`
         trial = Propagator()
         trial.known = {v: value for v, value in self.known.items() if v in deciding}
         for _ in range(LIMIT - self.bodies + 1):
+            before = None if trial.known is None else dict(trial.known)
             trial.body(stmt.before)
             condition = trial.folded(stmt.condition)
             if not isinstance(condition, Const) or not condition.value:
                 return
             trial.body(stmt.step)
-        if leaves_to(stmt.body):
-            return  # only the copies tell whether they end with a `break`
+            if trial.known == before:
+                raise self.endless(stmt)
         raise self.too_long(f"{LIMIT} copies of its body", stmt.where)
+
+    def endless(self, stmt: ir.UnrolledFor) -> MacahError:
+        """The error about a loop whose iterations are all the same."""
+        names = sorted({variable.name for variable in variables_in(stmt.condition)})
+        what = " and ".join(f"'{name}'" for name in names)
+        message = f"this {self.what} never ends" + (f": nothing changes {what}" if names else "")
+        hint = f"change {what} in its third expression" if names else "give it a condition, or a 'break'"
+        return MacahError(message, stmt.where, hint=hint, code="for-too-long")
 
     def too_long(self, what: str, where: Place | None) -> MacahError:
         message = f"this {self.what} needs more than {what}"

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def _said(tmp_path: Path, text: str, *options: str) -> str:
     path = tmp_path / "t.macah"
@@ -19,6 +21,28 @@ def test_stream_types_are_written_as_in_the_program(tmp_path: Path) -> None:
     said = _said(tmp_path, "int main(void) { int stream s = pstream_create(short); return s == 0; }\n")
     assert "‘int stream’ from incompatible pointer type ‘short int stream’" in said
     assert "macah_stream" not in said
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_stream_of_another_type_is_an_error_but_no_other_pointer(tmp_path: Path, form: str) -> None:
+    given = """\
+static void feed(short stream s, int n) { s <! n; }
+int main(void)
+{
+  %s
+  long *q = &(int){0};
+  return q == 0;
+}
+"""
+    for wrong in (
+        "int stream s = mem_reader_spawn(feed, 3); mem_reader_join(s);",
+        "int stream s = pstream_create(int); feed(s, 1);",
+        "unsigned stream s = pstream_create(int); pstream_free(s);",
+    ):
+        said = _said(tmp_path, given % wrong, f"--diagnostics-format={form}")
+        assert "error" in said and "did not accept" in said and not (tmp_path / "t").exists()
+    said = _said(tmp_path, given % "void *p = pstream_create(int); int stream s = p; s <! 1;")
+    assert "warning" in said and "error" not in said and (tmp_path / "t").exists()
 
 
 def test_no_header_of_the_runtime_and_no_temporary_file_is_named(tmp_path: Path) -> None:
@@ -51,7 +75,7 @@ def test_warnings_reach_code_behind_an_accessor(tmp_path: Path) -> None:
         "  int stream t = mem_reader_spawn(r, 4, a);\n  mem_reader_join(t);\n  return s == 0;\n}\n"
     )
     said = _said(tmp_path, text, "-Wall")
-    assert "t.macah:4:20: warning: initialization of ‘short int stream’" in said
+    assert "t.macah:4:20: error: initialization of ‘short int stream’" in said
     assert "t.macah:5:38: warning: passing argument 2 of ‘mem_reader_spawn’ makes pointer" in said
     assert "t.macah:3:19: warning: unused variable ‘x’" in said
     assert "macah_" not in said
