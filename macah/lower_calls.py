@@ -21,7 +21,7 @@ from macah.lower_scope import FunctionName, Object
 from macah.lower_values import Rvalue, Value
 from macah.program import place_of
 from macah.std_headers import header_hint
-from macah.syntax import EXPECT_FORM
+from macah.syntax import ADPC_FORM, ADPC_MISPLACED, EXPECT_FORM
 
 _ALLOCATING = frozenset({"malloc", "calloc", "realloc", "free"})
 _HOST_ONLY = frozenset(
@@ -149,8 +149,7 @@ class Calls(Memory):
             case "pstream_ended", [stream]:
                 return self.ended(stream)
             case "ADPC", _:
-                hint = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
-                raise MacahError("'ADPC' must be a whole initialiser", where, hint=hint, code="adpc")
+                raise MacahError(ADPC_MISPLACED, where, hint=ADPC_FORM, code="adpc")
         wanted = {"EXPECT": 2, "__builtin_expect": 2, "__builtin_expect_with_probability": 3}
         wanted["__builtin_unreachable"] = 0
         check_count(name, len(arguments), wanted.get(name, 1), where)

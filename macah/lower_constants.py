@@ -17,7 +17,7 @@ from macah.lower_layout import member_path
 from macah.lower_scope import Broken, Constant, Object, Scope, undeclared
 from macah.lower_types import Types, refuse_bit_field
 from macah.program import place_of
-from macah.syntax import OrElse
+from macah.syntax import ADPC_FORM, ADPC_MISPLACED, OrElse
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)([uUlL]*)")
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
@@ -233,8 +233,7 @@ class Constants(Types):
         if len(bounds) != 2:
             raise MacahError("'ADPC' takes a least and a greatest value", place_of(node), code="adpc")
         if not name:
-            hint = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
-            raise MacahError("'ADPC' must be a whole initialiser", place_of(node), hint=hint, code="adpc")
+            raise MacahError(ADPC_MISPLACED, place_of(node), hint=ADPC_FORM, code="adpc")
         low, high = (self.constant(bound, scope) for bound in bounds)
         if low > high:
             raise MacahError(f"the range of '{name}', {low} to {high}, is empty", place_of(node), code="adpc")

@@ -18,6 +18,8 @@ TRANSFERS = "a send is 'stream <! value', a receive 'variable <? stream'"
 RECEIVE_FIRST = "receive an element into a variable first, 'x <? s;', and use that"
 """What to tell who takes a stream for its elements."""
 
+ADPC_FORM = "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'"
+ADPC_MISPLACED = "'ADPC' must be the whole initialiser of a constant"
 EXPECT_FORM = "write 'EXPECT(condition, 0.15)', with how often the condition is true"
 
 NOT_A_SEND = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pycparser import c_ast
 
 from macah.program import walk
-from macah.syntax import EXPECT_FORM, StreamType
+from macah.syntax import ADPC_FORM, ADPC_MISPLACED, EXPECT_FORM, StreamType
 from macah.translate_batch import cursor
 
 if TYPE_CHECKING:
@@ -58,12 +58,7 @@ def translate_call(translator: Translator, node: Any, name: str) -> None:
         _check_count(translator, node, name, arguments, 2)
         _expect(translator, node, *arguments)
     else:
-        translator.fail(
-            "ADPC must be the whole initialiser of a constant",
-            node,
-            "write 'const int N = ADPC(min, max);' or 'enum { N = ADPC(min, max) };'",
-            code="adpc",
-        )
+        translator.fail(ADPC_MISPLACED, node, ADPC_FORM, code="adpc")
 
 
 def _rename(translator: Translator, node: Any, name: str, first: str = "") -> None:

@@ -168,7 +168,7 @@ void f(void) { pstream_create(int, 1, 2); }
 int f(int a) { return max(a); }
   too few arguments to 'max': 1 instead of 2
 int f(int a) { return ADPC(1, 2) + a; }
-  ADPC must be the whole initialiser of a constant
+  'ADPC' must be the whole initialiser of a constant
 int n = ADPC(1, 2);
   'n' is initialised with ADPC, so it must be const
 int n; const int m = ADPC(n, 2);
