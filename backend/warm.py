@@ -16,6 +16,9 @@ from .mapping import MapOptions, Mapping
 from .place import placement_of
 from .route import route
 
+FOUND = 0.5
+"""At least this share of the operations must be found again: else the old mapping is of another graph."""
+
 
 @dataclass(frozen=True, slots=True)
 class Old:
@@ -28,6 +31,8 @@ class Old:
 def remap(dfg: DFG, fabric: Fabric, names: Sequence[str], old: Old, options: MapOptions) -> Mapping | None:
     """A checked mapping at the old interval, or at the bound if that has grown; None if there is none near.
 
+    None, too, if few nodes are old ones: the old interval tells nothing of another graph.
+
     Nodes with the name and operation of an old one begin where that was, others next to what they read and
     give; negotiation moves what is in conflict. `names` are those of the first nodes.
     """
@@ -37,7 +42,10 @@ def remap(dfg: DFG, fabric: Fabric, names: Sequence[str], old: Old, options: Map
     if not bounds.mii <= interval <= limit:
         return None
     problem = Problem(dfg, fabric)
-    start, unit = _Guess(problem, interval, old, names).places()
+    guess = _Guess(problem, interval, old, names)
+    if len(guess.unit) < FOUND * problem.nodes:
+        return None
+    start, unit = guess.places()
     placement = placement_of(problem, interval, unit, start, pack_memories(problem))
     try:
         found = route(problem, placement, options.seed, options.effort, lambda _: clock.check())

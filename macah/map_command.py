@@ -112,6 +112,9 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
             dfg = to_dfg(graph, fabric)
             begin = time.perf_counter()
             warm = None if found.warm is None else _warm(Path(found.warm), graph, dfg, fabric, options)
+            if warm is None and found.warm is not None:
+                said = f"no mapping is near that in '{found.warm}': the graph is mapped as usual"
+                messages.show([Diagnostic(said, severity="note")])
             outcome = _map(dfg, fabric, options, stages, found.prove, found.slack, warm, begin)
     except DoesNotFit as problem:
         raise _does_not_fit(problem, graph, fabric) from None
@@ -195,7 +198,7 @@ def _map(
 ) -> Outcome:
     """The best that is found; `warm` is a mapping that is there already."""
     bounds = minimum_interval(dfg, fabric)
-    horizon = 0
+    proven, horizon = False, 0
     if prove:
         # Imported here: it loads a solver, which nothing else needs.
         from backend.certify import ProveOptions, certify, minimal
@@ -209,8 +212,8 @@ def _map(
         mapping, proven, horizon = certificate.mapping, certificate.proven, certificate.horizon or 0
     else:
         mapping = warm or map_graph(dfg, fabric, options, stages.say)
-        bounds = tightened(bounds, Problem(dfg, fabric), mapping.interval)
-        proven = mapping.interval == bounds.mii
+    bounds = tightened(bounds, Problem(dfg, fabric), mapping.interval)
+    proven = proven or mapping.interval == bounds.mii
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = time.perf_counter() - begin
     return Outcome(mapping, bounds, proven, horizon, seconds, peak, staged(dfg, mapping))

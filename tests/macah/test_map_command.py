@@ -294,6 +294,11 @@ def test_a_mapping_can_begin_with_an_old_one(tmp_path: Path, capsys: pytest.Capt
     assert run(path, *arch, "--warm", old, "--prove", "--json") == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["operations"] == 14
     assert "another fabric" in str(refused(path, "--arch", "hycube:3x4", "--warm", old))
+    path = graph_file(tmp_path, [*nodes(2), *({"id": f"other{k}", "op": "add"} for k in range(3))], [])
+    assert run(path, *arch, "--warm", old, "--json") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out.splitlines()[-1])["ii"] == 1 and "mapped as usual" in said.err
+    path = graph_file(tmp_path, changed, edges)
     Path(old).write_text("mapping 2")
     assert "expected" in str(refused(path, *arch, "--warm", old))
 
