@@ -134,26 +134,32 @@ BAD = {
     b"P5\n16\n": "broken PGM header",
     b"P5\n0 16\n255\n": "no size",
     b"P5\n99999 16\n255\n": "larger than 8192",
+    b"P5\n99999999999 16\n255\n": "larger than 8192",
+    b"P5\n-20 16\n255\n": "broken PGM header",
     b"P5\n16 16\n255\n" + bytes(255): "ends within a frame",
     b"YUV4MPEG2 W16": "broken header",
     b"YUV4MPEG2 W16\n": "no size",
+    b"YUV4MPEG2 W4294967312 H16\n": "larger than 8192",
+    b"YUV4MPEG2 W16abc H16\n": "no size",
     b"YUV4MPEG2 W16 H16 C420p10\n": "more than 8 bits",
     b"YUV4MPEG2 W16 H16 C410\n": "another form",
     HEADER: "has no frame",
     HEADER + FRAME: "only one frame",
     HEADER + FRAME + FRAME[:-1]: "ends within a frame",
     HEADER + FRAME + b"XRAME\n" + bytes(256): "something else where a frame should begin",
+    HEADER + FRAME + b"FRAMES\n" + bytes(256): "something else where a frame should begin",
+    HEADER + FRAME + FRAME + FRAME[:-1]: "ends within a frame",
 }
 
 
 @pytest.mark.parametrize("content", BAD)
 def test_what_is_no_video_is_refused(motion: Path, tmp_path: Path, content: bytes) -> None:
-    bad, out = tmp_path / "bad", tmp_path / "out"
+    bad, out, picture = tmp_path / "bad", tmp_path / "out", tmp_path / "picture"
     bad.write_bytes(content)
-    done = run(motion, "--prediction", out, bad)
+    done = run(motion, "--prediction", out, "--picture", picture, bad)
     assert done.returncode == 1
     assert f"motion: {bad}: " in done.stderr and BAD[content] in done.stderr
-    assert not out.exists()
+    assert not out.exists() and not picture.exists()
 
 
 def test_frames_of_different_sizes_are_refused(motion: Path, tmp_path: Path) -> None:

@@ -50,6 +50,12 @@ static void extend_border(Frame *frame)
   }
 }
 
+/* A number with one more digit; beyond a million it stays as it is, which is too large for any frame. */
+static int next_digit(int value, int digit)
+{
+  return value < 100000 ? 10 * value + digit - '0' : value;
+}
+
 /* The next number of a PGM header, after blanks and comments; -1 if there is none. */
 static int header_number(FILE *file)
 {
@@ -60,7 +66,7 @@ static int header_number(FILE *file)
     c = getc(file);
   }
   if (c < '0' || c > '9') return -1;
-  for (; c >= '0' && c <= '9' && value < 100000; c = getc(file)) value = 10 * value + c - '0';
+  for (; c >= '0' && c <= '9'; c = getc(file)) value = next_digit(value, c);
   return value;
 }
 
@@ -75,8 +81,16 @@ static void read_pgm_header(Video *video)
   video->width = header_number(video->file);
   video->height = header_number(video->file);
   int most = header_number(video->file);
-  if (most < 0) fail(video->path, "has a broken PGM header");
+  if (video->width < 0 || video->height < 0 || most < 0) fail(video->path, "has a broken PGM header");
   if (most != 255) fail(video->path, "has more or fewer than 256 grey values");
+}
+
+/* The number that is a whole word; 0 if the word is none. */
+static int parameter(const char *word)
+{
+  int value = 0;
+  for (; *word >= '0' && *word <= '9'; word++) value = next_digit(value, *word);
+  return *word ? 0 : value;
 }
 
 /* `YUV4MPEG2 W160 H96 C420jpeg ...`, up to the end of the line. */
@@ -85,9 +99,9 @@ static void read_y4m_header(Video *video)
   char line[1024], *rest = line;
   if (!fgets(line, sizeof line, video->file) || !strchr(line, '\n')) fail(video->path, "has a broken header");
   const char *colours = "420";
-  for (char *word; (word = strtok_r(rest, " \n", &rest));) {
-    if (*word == 'W') video->width = atoi(word + 1);
-    if (*word == 'H') video->height = atoi(word + 1);
+  for (char *word; (word = strtok_r(rest, " \r\n", &rest));) {
+    if (*word == 'W') video->width = parameter(word + 1);
+    if (*word == 'H') video->height = parameter(word + 1);
     if (*word == 'C') colours = word + 1;
   }
   check_size(video);
@@ -117,7 +131,7 @@ static Video open_video(const char *path, int width, int height)
     video.format = Y4M;
     read_y4m_header(&video);
   } else
-    fail(path, "is neither binary PGM nor YUV4MPEG2 (raw YUV needs --size)");
+    fail(path, ferror(video.file) ? strerror(errno) : "is neither binary PGM nor YUV4MPEG2 (raw YUV needs --size)");
   check_size(&video);
   return video;
 }
@@ -129,7 +143,7 @@ static int read_frame(Video *video, Frame *frame)
   if (video->format == Y4M) {
     char line[1024];
     if (!fgets(line, sizeof line, video->file)) return 0;
-    if (strncmp(line, "FRAME", 5) || !strchr(line, '\n')) fail(video->path, "has something else where a frame should begin");
+    if (strncmp(line, "FRAME", 5) || !strchr(" \r\n", line[5]) || !strchr(line, '\n')) fail(video->path, "has something else where a frame should begin");
   }
   *frame = new_frame(video->width, video->height);
   for (int y = 0; y < frame->height; y++) {

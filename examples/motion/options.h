@@ -153,12 +153,13 @@ static int run(int argc, char **argv, Estimate *estimate)
     printf("frame %ld: PSNR %.2f dB, %.2f without motion\n", c.frames, psnr(&current, &made), psnr(&current, &previous));
     write_vectors(vectors.file, &c, c.frames);
     if (prediction.file) write_frame(prediction.file, &made, y4m, c.frames == 1);
-    if (o.picture) draw(o.picture, &c); /* of the last frame in the end */
     free(made.pixels);
     free(previous.pixels);
     previous = current;
   }
   if (!c.frames) fail(videos[count - 1].path, "has only one frame");
+  c.current = &previous; /* the last one */
+  if (o.picture) draw(o.picture, &c);
   printf("%s search: mean PSNR %.3f dB, %ld comparisons, %ld wrong\n", o.full ? "full" : "hexagonal", noise / c.frames, c.compared, c.wrong);
   if (o.statistics) print_statistics(&c);
   finish(&vectors);
