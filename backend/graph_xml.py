@@ -85,6 +85,8 @@ class _Reader:
             key = self._owner()
             self.nodes[-1] = key, "".join(self.operation).strip().lower() or "op"
             self.operation = None
+        if tag == "Node" and not self.nodes[-1][1]:
+            raise GraphError("'OP' is missing", self.node_places[-1])
 
     def _text(self, text: str) -> None:
         if self.operation is not None:
