@@ -204,7 +204,7 @@ def test_json_is_written_and_read_back(tmp_path: Path) -> None:
         ("a.dot", "digraph { }", 1, 1, "the graph has no nodes"),
         ("a.dot", "digraph " + "{" * 500, 1, 110, "nested too deeply"),
         ("a.xml", '<DFG>\n<Node idx="1">\n</DFG>', 3, 3, "mismatched tag"),
-        ("a.xml", '<Node idx="1"><OP>ADD</OP><Output idx="2"/></Node>', 1, 27, "node '2', which there is not"),
+        ("a.xml", '<Node idx="1"><OP>ADD</OP><Output idx="2"/></Node>', 1, 27, "which there is not"),
         ("a.xml", '<DFG>\n<Node idx="1">\n</Node></DFG>', 2, 1, "'OP' is missing"),
         ("a.xml", '<Node idx="1">\n<Output nextiter="1"/></Node>', 2, 1, "'idx' is missing"),
         ("a.xml", '<Node idx="1">\n<Output idx="1" nextiter="x"/></Node>', 2, 1, "'nextiter' must be"),
