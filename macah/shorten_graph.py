@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from arch.ops import OPS, evaluate
 from backend.dfg import Const, LiveIn, Place, Use
-from backend.record import made_quickly
 from macah.graph import ONE, WIDTH, ZERO, Before, Draft, Graph, Value
 from macah.ir import Variable
 from macah.shorten_inverse import operands_for
@@ -26,7 +25,6 @@ Start = Const | LiveIn
 """What stands for a value in an iteration before there was one."""
 
 
-@made_quickly
 @dataclass(frozen=True, slots=True)
 class Past:
     """Output `output` of `node`, as many iterations ago as there are `initials`, which stand for it first."""
@@ -61,7 +59,6 @@ class Choices:
         self.pasts: dict[Past, Before] = {}
         self.meaning: dict[Variable, Past] = {}
         self.plain: dict[int, Past] = {}  # first outputs of this iteration, by node
-        self.uses: dict[int, Use] = {}  # the same as values: one object each is found quickly by others
         self.parent: list[int] = []
         self.ways: dict[int, list[int]] = {}
         self.same: dict[tuple[object, ...], int] = {}  # drafts by what they do, to which classes
@@ -126,9 +123,7 @@ class Choices:
             return None
         if value.output:
             return Past(self.find(value.node), value.output, ())
-        node = value.node
-        if self.parent[node] != node:
-            node = self.find(node)
+        node = self.find(value.node)
         known = self.plain.get(node)
         if known is None:
             known = self.plain[node] = Past(node, 0, ())
@@ -140,9 +135,8 @@ class Choices:
         if node != past.node:
             past = Past(node, past.output, past.initials)
         if not past.initials:
-            return self._use(node, past.output)
-        known = self.pasts.get(past)
-        if known is None:
+            return Use(past.node, output=past.output)
+        if past not in self.pasts:
             variable = Variable("past")
             if predicate or (
                 self.is_predicate(Use(past.node, output=past.output))
@@ -150,26 +144,19 @@ class Choices:
             ):
                 self.graph.predicates.add(variable)
             self.meaning[variable] = past
-            known = self.pasts[past] = Before(variable)
-        return known
-
-    def _use(self, node: int, output: int) -> Use:
-        """An output of the first draft of a class."""
-        if output:
-            return Use(node, output=output)
-        known = self.uses.get(node)
-        if known is None:
-            known = self.uses[node] = Use(node)
-        return known
+            self.pasts[past] = Before(variable)
+        return self.pasts[past]
 
     def current(self, value: Value) -> Value:
         """The value by the first draft of its class."""
-        if isinstance(value, Use):
-            return self._use(self.find(value.node), value.output)
-        if isinstance(value, Before):
-            past = self.meaning[value.variable]
-            # what stands for a past of the first draft is this very value
-            return value if self.parent[past.node] == past.node else self.past(past)
+        match value:
+            case Use(node, output=output):
+                first = self.find(node)
+                return value if first == node and not value.distance else Use(first, output=output)
+            case Before(variable):
+                past = self.meaning[variable]
+                # what stands for a past of the first draft is this very value
+                return value if self.parent[past.node] == past.node else self.past(past)
         return value
 
     def merge_same(self) -> None:
