@@ -151,7 +151,8 @@ def _needs_banks(best: Choice, trials: Trials) -> bool:
 
 def _delayed(best: Choice, trials: Trials) -> Choice:
     """The choice with iterations between rows, if that is better for the shortest rows expected."""
-    if not _has_rows(trials.loops) or not enabled(best.kernel, "delay_rows"):
+    rows = _has_rows(trials.loops) or trials.waits_first
+    if not rows or not enabled(best.kernel, "delay_rows"):
         return best
     trips = _mean(_shortest(best, trials))
     if best.bounds.resource * (trips + DELAYS[0]) >= best.interval * trips:
@@ -218,8 +219,9 @@ def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool)
 
 
 def _shortest(choice: Choice, trials: Trials) -> Rows:
-    """The rows that are the shortest ones on average."""
-    return min(_rows(trials.loops, dict(choice.kernel.unroll), False), key=_mean, default=(0,))
+    """The rows that are the shortest ones on average; a loop that waits for what stands before it is one."""
+    alone = not _has_rows(trials.loops) and trials.waits_first
+    return min(_rows(trials.loops, dict(choice.kernel.unroll), alone), key=_mean, default=(0,))
 
 
 def _mean(rows: Rows) -> Fraction:

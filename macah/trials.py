@@ -21,10 +21,12 @@ from macah import ir
 from macah.loop_trips import LoopTrips
 from macah.meanwhile import Meanwhile
 from macah.optional import enabled
+from macah.passes.delay_rows import waits_first
 from macah.passes.pipeline import optimize
 from macah.show import show_with_sizes
 from macah.tests_first import FEW_TRIPS
 from macah.todfg import build_dfg
+from macah.walk import statements
 
 SHARE = 0.5
 """Of the units, those that can work in each cycle of an interval: the others are for routing."""
@@ -107,6 +109,15 @@ class Trials:
         """So many nodes other forms of the loops may have."""
         plain = self.made(self.kernel)
         return max(self.most, min(MOST_GROWN, int(GROWS * len(plain.dfg.nodes))))
+
+    @cached_property
+    def waits_first(self) -> bool:
+        """Whether all there is is a loop that waits for what is received before it."""
+        if not any(isinstance(stmt, ir.Receive) for stmt in statements(self.kernel.body)):
+            return False
+        stages: list[ir.Kernel] = []
+        optimize(self.kernel, lambda name, now: stages.append(now) if name == "pace_rows" else None)
+        return bool(stages) and waits_first(stages[0].body)
 
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
         """How many iterations of a flat loop there are, if loops of unknown trips make so many."""

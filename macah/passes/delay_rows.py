@@ -20,10 +20,13 @@ few rows may end. With a delay of n it becomes
 Nothing else changes between the end of a row and the start of the next one, so what E and S do slowly has
 n + 1 iterations: a load whose result decides whether the row is run at all, a division, what is received. A
 row costs n iterations more. More loops around the inner one are made one before. `Kernel.delay` is n.
+
+A loop that stands alone behind what is received, as `size <? in;`, is a nest of one row.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from macah import ir
@@ -37,7 +40,7 @@ from macah.passes.past import Past, past
 from macah.passes.predicate import Predicates, either, negate, select
 from macah.passes.sites import with_sites
 from macah.site import Rows
-from macah.walk import Renaming, both, targets
+from macah.walk import Renaming, both, read, statements, targets
 
 
 def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
@@ -49,7 +52,41 @@ def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
     def change(loop: DoWhile, after: Live, _: Body) -> Body | None:
         return delayed(kernel, predicates, loop, after)
 
-    return replace(kernel, body=with_loop(kernel.body, live_at_end(kernel), change))
+    after = live_at_end(kernel)
+    body = with_loop(kernel.body, after, change)
+    if body is kernel.body and waits_first(body):
+        constants, nest = _as_nest(body, after)
+        made = delayed(kernel, predicates, nest, after)
+        body = body if made is None else (*constants, *made)
+    return replace(kernel, body=body)
+
+
+def waits_first(body: Body) -> bool:
+    """Whether a loop that is no nest stands behind statements that receive."""
+    parts = parts_of(unwrapped(body))
+    if parts is None or parts_of(unwrapped(parts.inner.body)) or parts_of(parts.after):
+        return False
+    return any(isinstance(stmt, ir.Receive) for stmt in statements(parts.before))
+
+
+def _as_nest(body: Body, after: Live) -> tuple[Body, DoWhile]:
+    """Constants, and a loop around what receives and a loop that waits for it: as a nest of one row.
+
+    Iterations before the row leave alone what is needed behind it: so constants of that need no choice.
+    """
+    parts = parts_of(unwrapped(body))
+    assert parts is not None
+    kept = live_before(parts.after, after)
+    times = Counter(v for stmt in statements(parts.before) for v in targets(stmt))
+    constants, others, seen = list[Stmt](), list[Stmt](), set[Variable]()
+    for stmt in parts.before:
+        match stmt:
+            case Assign(v, ir.Const()) if v in kept and v not in seen and times[v] == 1:
+                constants.append(stmt)
+            case _:
+                others.append(stmt)
+                seen |= read((stmt,))
+    return tuple(constants), DoWhile((*others, parts.inner, *parts.after), ir.FALSE, where=parts.inner.where)
 
 
 def delayed(kernel: ir.Kernel, predicates: Predicates, loop: DoWhile, after: Live) -> Body | None:
