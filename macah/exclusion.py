@@ -14,6 +14,7 @@ from arch.ops import OPS
 from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use, evaluation_order
 from backend.predicates import narrow, predicates
 from macah import ir
+from macah.apart import Apart
 from macah.atoms import Conditions
 from macah.bdd import FALSE, TRUE
 from macah.graph import Before, Draft, Graph, Value
@@ -101,6 +102,11 @@ class Exclusion:
         return self.levels[operand.node] if isinstance(operand, Use) and not operand.distance else -1
 
     @cached_property
+    def apart(self) -> Apart:
+        """The flags of which never two are set."""
+        return Apart(self.conditions, self.initial, self.final)
+
+    @cached_property
     def turns(self) -> Turns | None:
         """What is known because it is the same whatever the data are."""
         operands: dict[Value, Operand] = {Use(self.at[number]): Use(number) for number in self.order}
@@ -132,7 +138,9 @@ class Exclusion:
     def exclude(self, a: int, b: int) -> bool:
         """True if two functions never hold both."""
         both = self.bdd.both(a, b)
-        if both == FALSE or self.bdd.both(both, self.conditions.relations((a, b))) == FALSE:
+        if both == FALSE or (known := self.bdd.both(both, self.conditions.relations((a, b)))) == FALSE:
+            return True
+        if self.apart.never(known):
             return True
         return self.turns is not None and not self.turns.may_hold(both)
 

@@ -40,7 +40,7 @@ from macah.passes.past import Past, past
 from macah.passes.predicate import Predicates, either, negate, select
 from macah.passes.sites import with_sites
 from macah.site import Rows
-from macah.walk import Renaming, both, read, statements, targets
+from macah.walk import Renaming, both, read, replace_reads, statements, targets
 
 
 def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
@@ -55,7 +55,7 @@ def delay_rows(kernel: ir.Kernel) -> ir.Kernel:
     after = live_at_end(kernel)
     body = with_loop(kernel.body, after, change)
     if body is kernel.body and waits_first(body):
-        constants, nest = _as_nest(body, after)
+        constants, nest = _as_nest(body, after, kernel.delay)
         made = delayed(kernel, predicates, nest, after)
         body = body if made is None else (*constants, *made)
     return replace(kernel, body=body)
@@ -69,24 +69,44 @@ def waits_first(body: Body) -> bool:
     return any(isinstance(stmt, ir.Receive) for stmt in statements(parts.before))
 
 
-def _as_nest(body: Body, after: Live) -> tuple[Body, DoWhile]:
+def _as_nest(body: Body, after: Live, delay: int) -> tuple[Body, DoWhile]:
     """Constants, and a loop around what receives and a loop that waits for it: as a nest of one row.
 
-    Iterations before the row leave alone what is needed behind it: so constants of that need no choice.
+    Iterations before the row leave alone what is needed behind it: so constants of that need no choice. Nor
+    do counters of the loop, which count in those iterations, too, and start that much sooner.
     """
     parts = parts_of(unwrapped(body))
     assert parts is not None
     kept = live_before(parts.after, after)
+    steps = {v: step for v, step in _counted(parts.inner.body).items() if v not in kept}
     times = Counter(v for stmt in statements(parts.before) for v in targets(stmt))
-    constants, others, seen = list[Stmt](), list[Stmt](), set[Variable]()
+    asked = Counter(v for stmt in parts.before for v in read((stmt,)))
+    constants, others = list[Stmt](), list[Stmt]()
+    seen, begins = set[Variable](), dict[Variable, ir.Expr]()
     for stmt in parts.before:
         match stmt:
-            case Assign(v, ir.Const()) if v in kept and v not in seen and times[v] == 1:
+            case Assign(v, ir.Const(value, bits)) if times[v] == 1 and v in kept and v not in seen:
                 constants.append(stmt)
+            case Assign(v, ir.Const(value, bits)) if times[v] == 1 and v in steps and not asked[v]:
+                begins[v] = stmt.value
+                sooner = (value - delay * steps[v]) % (1 << bits)
+                constants.append(replace(stmt, value=ir.Const(sooner, bits)))
             case _:
                 others.append(stmt)
                 seen |= read((stmt,))
-    return tuple(constants), DoWhile((*others, parts.inner, *parts.after), ir.FALSE, where=parts.inner.where)
+    inner = replace(parts.inner, guard=replace_reads(parts.inner.guard, begins))
+    return tuple(constants), DoWhile((*others, inner, *parts.after), ir.FALSE, where=parts.inner.where)
+
+
+def _counted(body: Body) -> dict[Variable, int]:
+    """The steps of variables that each iteration adds a constant to, and does nothing else with."""
+    times = Counter(v for stmt in statements(body) for v in targets(stmt))
+    found: dict[Variable, int] = {}
+    for stmt in body:
+        match stmt:
+            case Assign(v, ir.Apply("add", (Read(old), ir.Const(step)))) if old is v and times[v] == 1:
+                found[v] = step
+    return found
 
 
 def delayed(kernel: ir.Kernel, predicates: Predicates, loop: DoWhile, after: Live) -> Body | None:
