@@ -28,10 +28,14 @@ GUARDS = {"store": 2, "send": 1, "recv": 1}
 
 
 class Exclusion:
-    """The conditions of one graph. Everything holds in all iterations, also those past the exit."""
+    """The conditions of one graph. Everything holds in all iterations, also those past the exit.
 
-    def __init__(self, dfg: DFG) -> None:
+    `flags`: those of which never two are set are looked for, too.
+    """
+
+    def __init__(self, dfg: DFG, flags: bool = False) -> None:
         self.dfg = dfg
+        self.flags = flags
         self.order = evaluation_order(dfg)
         self.at: dict[int, int] = {}
         self.predicates = predicates(dfg)
@@ -140,7 +144,7 @@ class Exclusion:
         both = self.bdd.both(a, b)
         if both == FALSE or (known := self.bdd.both(both, self.conditions.relations((a, b)))) == FALSE:
             return True
-        if self.apart.never(known):
+        if self.flags and self.apart.never(known):
             return True
         return self.turns is not None and not self.turns.may_hold(both)
 

@@ -114,7 +114,7 @@ def map_command(words: Sequence[str], messages: Messages) -> int:
             warm = None if found.warm is None else _warm(Path(found.warm), graph, dfg, fabric, options)
             if warm is None and found.warm is not None:
                 said = f"no mapping is near that in '{found.warm}': the graph is mapped as usual"
-                messages.show([Diagnostic(said, severity="note")])
+                messages.show([Diagnostic(said, severity="note", code="graph-guess")])
             outcome = _map(dfg, fabric, options, stages, found.prove, found.slack, warm, begin)
     except DoesNotFit as problem:
         raise _does_not_fit(problem, graph, fabric) from None

@@ -53,15 +53,21 @@ def with_shared_ports(
     def shorter(made: DFG) -> DFG:
         return with_short_recurrences(kernel, made, capacity)
 
-    with suppress(DoesNotFit):
-        least = minimum_interval(dfg, fabric).mii
-        joined = relieved_ports(plain(), ports)
-        if most_moved(joined, ports) >= crowded or _least_interval(joined, capacity) >= least:
-            return dfg
+    def made(joined: DFG) -> DFG:
         handing = enabled(kernel, "forward")
-        made = finish(forwarded_in_graph(joined, shorter, capacity) if handing else shorter(joined))
-        if minimum_interval(made, fabric).mii < least:
-            return made
+        return finish(forwarded_in_graph(joined, shorter, capacity) if handing else shorter(joined))
+
+    with suppress(DoesNotFit):
+        bounds = minimum_interval(dfg, fabric)
+        # What flags tell apart waits for them: it is joined only where ports bind, and nothing else helps.
+        for flags in (False, True) if bounds.resource == bounds.mii else (False,):
+            joined = relieved_ports(plain(), ports, flags)
+            moved = most_moved(joined, ports)
+            if moved >= crowded or _least_interval(joined, capacity) >= bounds.mii:
+                continue
+            crowded = moved  # only what is joined further is worth another try
+            if minimum_interval(better := made(joined), fabric).mii < bounds.mii:
+                return better
     return dfg
 
 

@@ -71,9 +71,10 @@ class Crowd:
 
 @dataclass(slots=True)
 class Effort:
-    """How many nodes graphs that are made on trial may still have in all."""
+    """How many nodes graphs made on trial may still have in all, and whether flags tell what to join."""
 
     left: int = MOST_TRIED
+    flags: bool = False
 
 
 def with_shared_units(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
@@ -108,12 +109,13 @@ def relieved(dfg: DFG, fabric: Fabric, interval: int, effort: Effort | None = No
     return dfg
 
 
-def relieved_ports(dfg: DFG, ports: int) -> DFG:
+def relieved_ports(dfg: DFG, ports: int, flags: bool = False) -> DFG:
     """The graph with as few operations on each stream, and on each array that is stored to, as there can be.
 
-    Arrays are left alone once their memories, with so many ports, have room for all in a cycle.
+    Arrays are left alone once their memories, with so many ports, have room for all in a cycle. `flags`: what
+    they say of which never two are set (`apart.py`) tells operations apart, too.
     """
-    effort = Effort()
+    effort = Effort(flags=flags)
     for s in range(len(dfg.streams)):
         dfg = _relieved_of(dfg, Crowd(1, stream=s), effort)
     for memory in sorted({n.memory for n in dfg.nodes if n.op == "store" and n.memory is not None}):
@@ -159,7 +161,7 @@ def _joined(
     """Graphs in which two operations are one that exclude each other, of those for which that may pay."""
     if max(Counter(_kind(dfg.nodes[number]) for number in members).values(), default=0) < 2:
         return
-    exclusion, later = Exclusion(dfg), Later(dfg)
+    exclusion, later = Exclusion(dfg, effort.flags), Later(dfg)
     where = {number: exclusion.matters(number) for number in members}
     pairs = (
         (a, b)
