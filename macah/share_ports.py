@@ -58,10 +58,10 @@ def with_shared_ports(
         return finish(forwarded_in_graph(joined, shorter, capacity) if handing else shorter(joined))
 
     with suppress(DoesNotFit):
-        bounds = minimum_interval(dfg, fabric)
+        bounds, apart = minimum_interval(dfg, fabric), plain()
         # What flags tell apart waits for them: it is joined only where ports bind, and nothing else helps.
         for flags in (False, True) if bounds.resource == bounds.mii else (False,):
-            joined = relieved_ports(plain(), ports, flags)
+            joined = relieved_ports(apart, ports, flags)
             moved = most_moved(joined, ports)
             if moved >= crowded or _least_interval(joined, capacity) >= bounds.mii:
                 continue

@@ -85,7 +85,7 @@ def _as_nest(body: Body, after: Live, delay: int) -> tuple[Body, DoWhile]:
     seen, begins = set[Variable](), dict[Variable, ir.Expr]()
     for stmt in parts.before:
         match stmt:
-            case Assign(v, ir.Const(value, bits)) if times[v] == 1 and v in kept and v not in seen:
+            case Assign(v, ir.Const()) if times[v] == 1 and v in kept and v not in seen:
                 constants.append(stmt)
             case Assign(v, ir.Const(value, bits)) if times[v] == 1 and v in steps and not asked[v]:
                 begins[v] = stmt.value
