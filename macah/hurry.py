@@ -21,7 +21,8 @@ from macah.diagnostic import Place
 from macah.loop_trips import LoopTrips
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
-from macah.tests_first import pays
+from macah.receives import lengthened, often_received
+from macah.tests_first import candidates, pays
 from macah.trials import Choice, Trials
 
 DELAYS = (1, 2, 3, 4, 6, 8)
@@ -41,8 +42,9 @@ ROWS = (2, 3, 4)
 """So many iterations inner loops may be asked to make at least: the fewest that the interval needs."""
 
 
-def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
-    """The choice with what makes recurrences of control shorter; `places` are of loops to test first."""
+def hurried(best: Choice, body: ir.Body, trials: Trials) -> Choice:
+    """The choice with what makes recurrences of control shorter; `body` is that of the kernel when opened."""
+    places = candidates(body)
     kernels = _joined(best.kernel, trials.loops) if best.interval > 1 else ()
     with trials.meanwhile.expected(
         [partial(_other, kernel, best, places, trials) for kernel in kernels]
@@ -54,7 +56,7 @@ def hurried(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
             fits = trials.fits(joined, found)
             if fits and _row_costs(joined, trials) < _row_costs(found, trials):
                 found = joined
-    return _searched(found, trials)
+    return _searched(_received_once(found, best, body, trials), trials)
 
 
 def _joined(kernel: ir.Kernel, loops: tuple[LoopTrips, ...]) -> Iterator[ir.Kernel]:
@@ -64,6 +66,19 @@ def _joined(kernel: ir.Kernel, loops: tuple[LoopTrips, ...]) -> Iterator[ir.Kern
         yield chained
     if _has_several(loops) and _has_rows(loops) and enabled(kernel, "stack_nests"):
         yield replace(chained, stacked=True)
+
+
+def _received_once(found: Choice, best: Choice, body: ir.Body, trials: Trials) -> Choice:
+    """The choice with one receive in each iteration, if that is better."""
+    wanted = found.interval > 1 and enabled(best.kernel, "receive_once") and not best.kernel.rare
+    if not wanted or not often_received(body):
+        return found
+    once = trials.choice(replace(best.kernel, once=True))
+    trips = _mean(_shortest(found, trials)) or Fraction(SHORT)
+    before, _ = _row_costs(found, trials)
+    before = before or trials.full(found) * trips
+    pays = trials.full(once) * trips * lengthened(body) < before
+    return once if pays and trials.fits(once, found) else found
 
 
 def _searched(best: Choice, trials: Trials) -> Choice:

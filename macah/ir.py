@@ -383,7 +383,8 @@ class Kernel:
     `by_turns`: sends and receives beside loops are loops, too. `chained`: loops in sequence have one counter
     where that is possible (`chain_stages`). `stacked`: nests in sequence are one nest (`stack_nests`).
     `entered`: inner loops run even where they have nothing to do, if that never changes. `patient`: shorter
-    recurrences are looked for longer (`shorten`).
+    recurrences are looked for longer (`shorten`). `once`: an iteration receives once at most
+    (`receive_once`).
     """
 
     name: str
@@ -410,3 +411,4 @@ class Kernel:
     stacked: bool = False
     entered: bool = False
     patient: bool = False
+    once: bool = False

@@ -92,6 +92,9 @@ OPTIONAL = {
         "what inner loops start with has iterations of its own to be computed in, where that saves cycles",
         grows=True,
     ),
+    "receive_once": Optimisation(
+        "kernels that receive in several places are one loop with one receive, where that saves cycles"
+    ),
     "take_turns": Optimisation("rare branches that would hold up all iterations take turns of their own"),
     "congruence": Optimisation("variables that always have the same value are one"),
     "narrow": Optimisation(

@@ -33,7 +33,6 @@ from macah.optional import enabled
 from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
 from macah.roll import rollings
-from macah.tests_first import candidates
 from macah.trials import GAIN, LARGER, Choice, Trials
 from macah.walk import statements
 from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
@@ -102,7 +101,7 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs:
     best = trials.choice(kernel)
     copies = automatic and enabled(kernel, "unroll_loops")
     best = _unrolled(best, trials) if copies else _with_copies(best, [], trials)
-    best = hurried(best, candidates(plain.body), trials)
+    best = hurried(best, plain.body, trials)
     left = without(trials.loops, {place for place, factor in best.kernel.unroll if factor == 0})
     free = [loop for loop in _innermost(left) if copyable(loop)]
     return with_bolder(best, free if copies else [], trials)

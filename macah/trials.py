@@ -205,7 +205,7 @@ class Trials:
 def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
     """What is asked of other passes than `bank_arrays`."""
     rows = kernel.row, kernel.delay, kernel.chained, kernel.stacked, kernel.entered
-    return kernel.unroll, kernel.tests_first, *rows, kernel.patient
+    return kernel.unroll, kernel.tests_first, *rows, kernel.patient, kernel.once
 
 
 def _iterations(

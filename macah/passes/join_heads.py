@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from macah import ir
 from macah.ir import Body, Stmt, Variable
-from macah.walk import Renaming, flat_map, map_bodies, operands, statements, targets, variables_in
+from macah.passes.unplaced import unplaced
+from macah.walk import Renaming, map_bodies, operands, statements, targets, variables_in
 
 _MOST = 30
 """So many statements are compared."""
@@ -77,7 +78,7 @@ class _Heads:
         for a, b in zip(statements(one), statements(other), strict=False):
             names |= {u: t for t, u in zip(targets(a), targets(b), strict=False) if t is not u}
         own = self.only_in(one, names.values()) and self.only_in(other, names)
-        return own and _unplaced(Renaming(names).body(other)) == _unplaced(one)
+        return own and unplaced(Renaming(names).body(other)) == unplaced(one)
 
     def only_in(self, body: Body, variables: Iterable[Variable]) -> bool:
         inside = _mentions(body)
@@ -102,8 +103,3 @@ def _with_head(stmt: Stmt, head: Body) -> Stmt:
         case ir.Block(_, (first, *others)):
             return replace(stmt, body=(_with_head(first, head), *others))
     raise AssertionError(stmt)
-
-
-def _unplaced(body: Body) -> Body:
-    """A body without what says where it stands in the program."""
-    return flat_map(body, lambda stmt: (replace(stmt, where=None),))

@@ -27,6 +27,7 @@ from macah.passes.join_loops import join_loops
 from macah.passes.keep_chosen import keep_chosen
 from macah.passes.pace_rows import pace_rows
 from macah.passes.plain_tests import plain_tests
+from macah.passes.receive_once import receive_once
 from macah.passes.remove_leaves import remove_leaves
 from macah.passes.reuse_elements import reuse_elements
 from macah.passes.roll_stores import roll_stores
@@ -72,6 +73,7 @@ PIPELINE = (
     Pass(simplify, removes=(ir.Forget,)),
     Pass(remove_leaves, removes=(ir.Leave, ir.Block)),
     Pass(invert_loops, removes=(ir.While,)),
+    Pass(receive_once),
     Pass(fresh_elements),
     Pass(bank_arrays),
     Pass(roll_stores),

@@ -128,10 +128,12 @@ def check(
     without: frozenset[str] = frozenset(),
     unroll: int = 1,
     bubbles: bool = False,
+    once: bool = False,
 ) -> Failure | None:
     """The first stage that does something else than gcc. Errors: Unfit.
 
-    With `unroll` all loops get so many copies of their bodies, and arrays are spread over many memories.
+    With `unroll` all loops get so many copies of their bodies, and arrays are spread over many memories. With
+    `once` iterations receive once.
     """
     path = directory / "random.macah"
     path.write_text(text)
@@ -150,7 +152,8 @@ def check(
         odd = crc32(text.encode())
         joined, stacked, entered = (bool(odd >> k & 1) for k in range(3))
         kernels = [
-            replace(kernel, chained=joined, stacked=joined and stacked, entered=entered) for kernel in kernels
+            replace(kernel, chained=joined, stacked=joined and stacked, entered=entered, once=once)
+            for kernel in kernels
         ]
         if not len(text) % 5:
             kernels = [replace(kernel, words=3 + len(text) % 7) for kernel in kernels]

@@ -18,6 +18,7 @@ from random import Random
 
 from program_generator import program
 from program_generator_nests import nests
+from program_generator_receives import receives
 from random_checks import SANITIZE, Failure, Unfit, check, check_translation
 from reducer import reduced
 
@@ -52,6 +53,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, default=Path("random-failures"), help="where failures are kept")
     parser.add_argument("--bubbles", action="store_true", help="of receives; streams are late at random")
     parser.add_argument("--nests", action="store_true", help="kernels as people write them")
+    parser.add_argument("--receives", action="store_true", help="kernels that receive in many places")
     parser.add_argument("--disable", default="", metavar="NAME,...|some")
     return parser.parse_args()
 
@@ -66,6 +68,8 @@ def _disabled(words: str, seed: int) -> frozenset[str]:
 
 
 def _text(seed: int, options: argparse.Namespace) -> str:
+    if options.receives:
+        return receives(seed)
     if options.nests:
         return nests(seed)
     return program(seed, size=5, hardware=True, wide=False) if options.hardware else program(seed)
@@ -78,7 +82,7 @@ def _one(seed: int, options: argparse.Namespace, directory: Path) -> str:
     flags = SANITIZE if options.sanitize else ()
 
     def failure(text: str) -> Failure | None:
-        shapes = without, options.unroll, options.bubbles
+        shapes = without, options.unroll, options.bubbles, options.receives
         return check(text, directory, options.every_pass, flags, fabric, *shapes) or (
             check_translation(text, directory) if options.mode_c else None
         )

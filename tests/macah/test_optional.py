@@ -137,6 +137,10 @@ KERNELS = (
     """void f(int x[6], int r, int n, int stream out) {
       kernel { FOR (int i = 0; i < 6; i++) if (x[i]) r = r * 10 + x[i];
         for (int t = 0; t < n; t++) out <! t + r; } }""",
+    """void f(int stream in, int n) {
+      kernel { int c; c <? in; while (c) {
+        while (c == 1) c <? in;
+        while (c > 1) { n += c; c <? in; } } } }""",
     """void f(int y[64], int n, int stream out) {
       kernel { for (int i = 0; i < n; i++) {
         int k = y[i] & 31, c = y[k] < y[k + 1] ? k : k + 1;
@@ -150,7 +154,7 @@ KERNEL_FOR = {
     "join_heads": 25,
     "count_trips": 24,
     "keep_chosen": 28,
-    "chosen_elements": 34,
+    "chosen_elements": 35,
     "unroll_loops": 10,
     "roll_for": 30,
     "roll_transfers": 30,
@@ -177,6 +181,7 @@ KERNEL_FOR = {
     "delay_rows": 19,
     "exact_orders": 31,
     "tabulate": 11,
+    "receive_once": 34,
     "take_turns": 14,
     "congruence": 12,
     "narrow": 4,
@@ -218,6 +223,8 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
         kernel = replace(kernel, tests_first=candidates(kernel.body))
     if name == "enter_loops":
         kernel = replace(kernel, entered=True)
+    if name == "receive_once":
+        kernel = replace(kernel, once=True)
     if name == "pace_rows":
         kernel = replace(kernel, row=3)
     if name == "delay_rows":

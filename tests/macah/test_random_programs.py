@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from plain_c import plain_c
 from program_generator import Generator, program
 from program_generator_nests import nests
+from program_generator_receives import receives
 from program_generator_types import Choices
 from random_checks import SANITIZE, Failure, Unfit, check, check_translation, reference
 from reducer import reduced
@@ -51,6 +52,12 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("seed", range(40))
 def test_all_stages_agree(seed: int, directory: Path) -> None:
     assert fails(program(seed), directory, without=seldom(seed)) is None
+
+
+@pytest.mark.quick(4)
+@pytest.mark.parametrize("seed", range(700, 712))
+def test_kernels_that_receive_once_in_an_iteration_agree(seed: int, directory: Path) -> None:
+    assert fails(receives(seed), directory, without=frozenset({"shorten"}), once=True) is None
 
 
 @pytest.mark.parametrize("seed", range(500, 510))
