@@ -31,6 +31,9 @@ DELAYS = (1, 2, 3, 4, 6, 8)
 Rows = tuple[int, ...]
 """How many iterations the rows of a loop make, one after the other, or each of them."""
 
+MUCH = 2
+"""Where one receive in each iteration leaves at most this part of the cycles, nothing else is tried."""
+
 SHORT = 6
 """So many iterations are expected of a row of unknown length: empty ones cost more the shorter rows are."""
 
@@ -44,6 +47,9 @@ ROWS = (2, 3, 4)
 
 def hurried(best: Choice, body: ir.Body, trials: Trials) -> Choice:
     """The choice with what makes recurrences of control shorter; `body` is that of the kernel when opened."""
+    once = _received_once(best, best, body, trials)
+    if once is not best and MUCH * _each(once, body, trials) <= trials.full(best):
+        return once
     places = candidates(body)
     kernels = _joined(best.kernel, trials.loops) if best.interval > 1 else ()
     with trials.meanwhile.expected(
@@ -57,6 +63,11 @@ def hurried(best: Choice, body: ir.Body, trials: Trials) -> Choice:
             if fits and _row_costs(joined, trials) < _row_costs(found, trials):
                 found = joined
     return _searched(_received_once(found, best, body, trials), trials)
+
+
+def _each(once: Choice, body: ir.Body, trials: Trials) -> Fraction:
+    """The cycles of an iteration of the loops as they are, where each receives once."""
+    return trials.full(once) * lengthened(body)
 
 
 def _joined(kernel: ir.Kernel, loops: tuple[LoopTrips, ...]) -> Iterator[ir.Kernel]:
@@ -73,11 +84,10 @@ def _received_once(found: Choice, best: Choice, body: ir.Body, trials: Trials) -
     wanted = found.interval > 1 and enabled(best.kernel, "receive_once") and not best.kernel.rare
     if not wanted or not often_received(body):
         return found
-    once = trials.choice(replace(best.kernel, once=True))
+    once = _searched(trials.choice(replace(best.kernel, once=True)), trials)
     trips = _mean(_shortest(found, trials)) or Fraction(SHORT)
     before, _ = _row_costs(found, trials)
-    before = before or trials.full(found) * trips
-    pays = trials.full(once) * trips * lengthened(body) < before
+    pays = _each(once, body, trials) * trips < (before or trials.full(found) * trips)
     return once if pays and trials.fits(once, found) else found
 
 

@@ -172,6 +172,7 @@ def facts(account: Account) -> dict[str, Any]:
         ],
         "empty_between_rows": account.lowered.delay,
         "least_row": account.lowered.row,
+        "receives_once": account.lowered.once,
         "schedule_length": mapping.length,
         "selects": sum(node.op == "select" for node in dfg.nodes),
         "predicates": count_predicates(dfg),
