@@ -82,7 +82,7 @@ def _joined(kernel: ir.Kernel, loops: tuple[LoopTrips, ...]) -> Iterator[ir.Kern
 def _received_once(found: Choice, best: Choice, body: ir.Body, trials: Trials) -> Choice:
     """The choice with one receive in each iteration, if that is better."""
     wanted = found.interval > 1 and enabled(best.kernel, "receive_once") and not best.kernel.rare
-    if not wanted or not often_received(body):
+    if not wanted or not often_received(body) or lengthened(body) >= trials.full(found):
         return found
     once = _searched(trials.choice(replace(best.kernel, once=True)), trials)
     trips = _mean(_shortest(found, trials)) or Fraction(SHORT)

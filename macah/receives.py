@@ -10,7 +10,7 @@ from macah import ir
 from macah.ir import Body, Stmt, Stream
 from macah.walk import bodies, is_constant, statements
 
-MOST = 12
+MOST = 32
 """Kernels that receive in more places are not looked at."""
 
 TRIPS = 6

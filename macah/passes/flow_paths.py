@@ -34,6 +34,9 @@ from macah.walk import (
 MOST = 1000
 """So many blocks are passed on all paths from a place at most."""
 
+MOST_SAID = 100
+"""And so many conditions there are on all of them: functions of more may be large."""
+
 LARGE = 24
 """Values of more operations and operands are not put in."""
 
@@ -47,14 +50,28 @@ Values = dict[Variable, Expr | None]
 """What variables hold, said by what they held when the iteration began; None if it is not said."""
 
 
-def paths_from(
-    start: Block, ends: Collection[Way], exit: Block, tests: Mapping[Block, Variable]
-) -> Paths | None:
-    """The paths from a block to where an iteration ends, or to the exit; None if there are too many.
+def paths_between(
+    starts: Iterable[Block], ends: Collection[Way], exit: Block, tests: Mapping[Block, Variable]
+) -> dict[Block, Paths] | None:
+    """The paths from blocks to where an iteration ends, or to the exit; None if they are too many.
 
     Conditions are said by what variables hold when an iteration has received. Where that is not possible,
     `tests` have them.
     """
+    found: dict[Block, Paths] = {}
+    for start in starts:
+        paths = _paths_from(start, ends, exit, tests)
+        if paths is None:
+            return None
+        found[start] = paths
+    said = {one for paths in found.values() for several in paths.values() for path in several for one in path}
+    return found if len(said) <= MOST_SAID else None
+
+
+def _paths_from(
+    start: Block, ends: Collection[Way], exit: Block, tests: Mapping[Block, Variable]
+) -> Paths | None:
+    """The paths from one block."""
     found: Paths = {}
     pending: list[tuple[Block, Path, Values]] = [(start, (), {})]
     for _ in range(MOST):

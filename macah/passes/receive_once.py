@@ -1,27 +1,29 @@
 """Makes one loop, which receives once in each iteration, of a kernel that receives in several places.
 
+    x <? in;
     do {
       do { x <? in; } while (x == 0) if x == 0;
       n = 0;
-      do { n = n + 1; x <? in; } while (x != 0);
+      do { n = n + 1; x <? in; } while (x > 0) if x > 0;
       out <! n;
-    } while (x != 1);
+    } while (x == 0);
 
-Flattened as it is, an iteration has all its receives, one after the other. Instead, an iteration ends where
+Flattened as it is, an iteration has all the receives, one after the other. Instead, an iteration ends where
 the next one receives, and that goes on from there:
 
-    at_1 = 0; at_2 = 1;
+    at = 1; at_0 = 0; at_n = 0;
     do {
       x <? in;
-      more_1 = at_1 & x == 0;  left_1 = at_1 & !more_1;
-      more_2 = at_2 & x != 0;  left_2 = at_2 & !more_2;
-      if (left_2) { out <! n; again = x != 1; }  done = left_2 & !again;
-      …
-      at_1 = more_1 | again & x == 0;  at_2 = more_2 | left_1 | …;
-    } while (!done);
+      counted = (at | at_0) & x != 0;
+      if (counted) n = 0;
+      if (counted & x <= 0 | at_n & x <= 0) out <! n;
+      if (counted & x > 0 | at_n & x > 0) n = n + 1;
+      at = 0; at_0 = x == 0; at_n = x > 0;
+    } while (!(x != 0 & x <= 0));
 
-So the kernel is a state machine, with one flag for each state. Where control may come back to a place without
-a receive, an iteration ends as well; the next one receives nothing. `Kernel.once` asks for it.
+So the kernel is a state machine, with one flag for each place where an iteration begins. Where control may
+come back to a place without a receive, an iteration ends as well; the next one receives nothing. What the
+flags become follows from the paths between these places (`flow_paths`). `Kernel.once` asks for it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from macah.ir import Assign, Body, DoWhile, Expr, If, Read, Stmt, Variable
 from macah.passes.control_flow import Block, Flow, Way, is_parted
 from macah.passes.flow_facts import straighten
 from macah.passes.flow_logic import FlowLogic
-from macah.passes.flow_paths import Shortly, paths_from
+from macah.passes.flow_paths import Shortly, paths_between
 from macah.passes.liveness import live_at_end, without_dead
 from macah.passes.predicate import Predicates, either, negate
 from macah.receives import is_loop, often_received
@@ -101,19 +103,18 @@ class _Machine:
         return left[::-1]
 
     def made(self, where: Place | None) -> Body | None:
-        """What stands before the loop, and the loop, at a place; None if there are too many paths."""
+        """What stands before the loop, and the loop, at a place; None if there are too many ways to go."""
         flags = {flag: {block} for block, flag in self.at.items()}
         code = list[Stmt](self.received(flags))
         tests = self.tests()
         blocks = tuple(self.passed(tests))
-        paths = {block: paths_from(block, self.ends, self.flow.exit, tests) for block in self.at}
-        leading = {block: found for block, found in paths.items() if found is not None}
-        if len(leading) < len(paths):
+        paths = paths_between(self.at, self.ends, self.flow.exit, tests)
+        if paths is None:
             return None
         shortly = Shortly(FlowLogic(self.predicates), set(tests.values()))
 
         def comes(targets: Collection[Block]) -> Expr:
-            return _any(both(self.at_one(p), taken) for p, taken in shortly.grouped(leading, targets))
+            return _any(both(self.at_one(p), taken) for p, taken in shortly.grouped(paths, targets))
 
         going_on = self.predicates.variable("going_on", where)
         then = {going_on: negate(comes((self.flow.exit,)))}
