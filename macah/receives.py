@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeGuard
 
 from macah import ir
-from macah.ir import Body, Stmt, Stream
+from macah.ir import Body, Label, Stmt, Stream
 from macah.walk import bodies, is_constant, statements
 
 MOST = 32
@@ -43,33 +44,67 @@ def is_loop(stmt: Stmt) -> bool:
 def lengthened(body: Body) -> Fraction:
     """How many times the iterations of a flat kernel there are if each receives once at most.
 
-    A branch is taken every other time, if it does not say how often.
+    A branch is taken every other time, if it does not say how often; loops are seldom left by one.
     """
-    once, flat = _iterations(body, often_received(body))
-    return once / flat if flat else Fraction(1)
+    found = _expected(body, often_received(body), frozenset())
+    return found.once / found.flat if found.flat else Fraction(1)
 
 
-def _iterations(body: Body, streams: frozenset[Stream]) -> tuple[Fraction, Fraction]:
-    """The iterations expected of a body with one receive each, and flattened: those of its loops."""
-    once, flat = Fraction(0), Fraction(0)
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """The iterations expected of a body with one receive each, and flattened: those of its loops.
+
+    Control comes to its end in so many cases, `through`; if it `leaves` the loop around it, in none.
+    """
+
+    once: Fraction = Fraction(0)
+    flat: Fraction = Fraction(0)
+    through: Fraction = Fraction(1)
+    leaves: bool = False
+
+    def times(self, share: Fraction) -> _Expected:
+        """This, in some share of the cases."""
+        return _Expected(share * self.once, share * self.flat, share * self.through, self.leaves)
+
+    def plus(self, other: _Expected) -> _Expected:
+        """What is expected of two together, of which there is one in each case."""
+        once, flat, through = self.once + other.once, self.flat + other.flat, self.through + other.through
+        return _Expected(once, flat, through, self.leaves or other.leaves)
+
+    def then(self, other: _Expected) -> _Expected:
+        """This, and another one behind it."""
+        behind = other.times(self.through)
+        return replace(replace(self, through=Fraction(0)).plus(behind), through=behind.through)
+
+
+def _expected(body: Body, streams: frozenset[Stream], labels: frozenset[Label]) -> _Expected:
+    """What is expected of a body in blocks with some labels, which are in the loop around it."""
+    found = _Expected()
     for stmt in body:
-        if waits(stmt) and stmt.stream in streams:
-            once += 1
-        inside = [_iterations(part, streams) for part in bodies(stmt)]
-        if is_loop(stmt):
-            a = sum((one for one, _ in inside), Fraction(0))
-            b = sum((other for _, other in inside), Fraction(0))
-            inside = [(TRIPS * max(a, Fraction(1)), TRIPS * max(b, Fraction(1)))]
-        for share, (a, b) in zip(_shares(stmt), inside, strict=False):
-            once, flat = once + share * a, flat + share * b
-    return once, flat
+        found = found.then(_of_statement(stmt, streams, labels))
+    return found
 
 
-def _shares(stmt: Stmt) -> tuple[Fraction, ...]:
-    """How often each body of a statement is entered."""
+def _of_statement(stmt: Stmt, streams: frozenset[Stream], labels: frozenset[Label]) -> _Expected:
     match stmt:
+        case ir.Receive(stream) if waits(stmt) and stream in streams:
+            return _Expected(once=Fraction(1))
+        case ir.While() | ir.DoWhile():
+            found = _Expected()
+            for part in bodies(stmt):
+                found = found.then(_expected(part, streams, frozenset()))
+            return _Expected(TRIPS * max(found.once, Fraction(1)), TRIPS * max(found.flat, Fraction(1)))
+        case ir.Block(label, inside):
+            found = _expected(inside, streams, labels | {label})
+            return replace(found, through=Fraction(1), leaves=False)
+        case ir.Leave(label):
+            return _Expected(through=Fraction(0), leaves=label not in labels)
         case ir.If(expect=expect):
-            often = Fraction(1, 2) if expect is None else Fraction(expect)
-            return often, 1 - often
+            one, other = (_expected(arm, streams, labels) for arm in bodies(stmt))
+            share = Fraction(1, 2) if expect is None else Fraction(expect)
+            if one.leaves != other.leaves:
+                share = Fraction(int(other.leaves))
+            both = one.times(share).plus(other.times(1 - share))
+            return replace(both, leaves=one.leaves and other.leaves)
         case _:
-            return (Fraction(1),) * len(bodies(stmt))
+            return _Expected()

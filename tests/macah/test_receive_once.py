@@ -175,6 +175,8 @@ def test_iterations_are_expected_for_each_receive() -> None:
     assert lengthened(pairs.body) == 2
     seldom = kernel("for (int i = 0; i < n; i++) { int x; x <? in; if (x) x <? in; out <! x; }")
     assert lengthened(seldom.body) == Fraction(3, 2)
+    bits = kernel("for (;;) { int b; b <? in; if (b == 2) break; if (!b) continue; b <? in; out <! b; }")
+    assert lengthened(bits.body) == Fraction(3, 2)
 
 
 def test_what_is_left_is_one_loop() -> None:
