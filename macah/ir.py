@@ -384,7 +384,7 @@ class Kernel:
     where that is possible (`chain_stages`). `stacked`: nests in sequence are one nest (`stack_nests`).
     `entered`: inner loops run even where they have nothing to do, if that never changes. `patient`: shorter
     recurrences are looked for longer (`shorten`). `once`: an iteration receives once at most
-    (`receive_once`).
+    (`receive_once`). `streams_end`: they may, and what is received then keeps its value.
     """
 
     name: str
@@ -412,3 +412,4 @@ class Kernel:
     entered: bool = False
     patient: bool = False
     once: bool = False
+    streams_end: bool = True

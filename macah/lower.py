@@ -48,6 +48,7 @@ def _lower(program: Program, site: KernelSite, adpc: Mapping[str, int], alone: b
         site.ordered,
         lowering.storage.used_statics(),
         bubbles=site.bubbles,
+        streams_end=lowering.streams_end,
     )
 
 

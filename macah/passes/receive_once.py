@@ -42,7 +42,7 @@ from macah.passes.flow_paths import Shortly, paths_between
 from macah.passes.liveness import live_at_end, without_dead
 from macah.passes.predicate import Predicates, either, negate
 from macah.receives import is_loop, often_received
-from macah.walk import Renaming, both, loads_in, statements, targets, variables_in
+from macah.walk import Renaming, both, fresh, loads_in, statements, targets, variables_in
 
 
 def receive_once(kernel: ir.Kernel) -> ir.Kernel:
@@ -59,7 +59,8 @@ def receive_once(kernel: ir.Kernel) -> ir.Kernel:
     predicates = Predicates(kernel)
     flow = Flow(body, streams, predicates.truth)
     straighten(flow, predicates)
-    made = _Machine(flow, predicates).made(next(s.where for s in statements(kernel.body) if is_loop(s)))
+    where = next(stmt.where for stmt in statements(kernel.body) if is_loop(stmt))
+    made = _Machine(flow, predicates, kernel.streams_end).made(where)
     if made is None:
         return kernel
     return replace(kernel, body=without_dead((*before, *made, *behind), set(live_at_end(kernel))))
@@ -68,8 +69,8 @@ def receive_once(kernel: ir.Kernel) -> ir.Kernel:
 class _Machine:
     """The flags and the one loop of a flow."""
 
-    def __init__(self, flow: Flow, predicates: Predicates) -> None:
-        self.flow, self.predicates = flow, predicates
+    def __init__(self, flow: Flow, predicates: Predicates, streams_end: bool) -> None:
+        self.flow, self.predicates, self.streams_end = flow, predicates, streams_end
         self.before = flow.lead()
         self.ends = set[Way]()  # the ways on which an iteration ends, and the next one goes on
         self.blocks = self.ordered()
@@ -135,15 +136,32 @@ class _Machine:
 
     def received(self, flags: dict[Variable, set[Block]]) -> Iterator[Stmt]:
         """What iterations receive, if it is what they begin with; new flags say so of several blocks."""
-        for receive in dict.fromkeys(replace(b.receive, where=None) for b in self.at if b.receive):
-            blocks = [b for b in self.at if b.receive and replace(b.receive, where=None) == receive]
-            where = blocks[0].where
+        for blocks in self.alike():
+            where = blocks[0][0].where
             guard: Expr = ir.TRUE
             if len(blocks) < len(self.at):
                 flag = self.predicates.variable("receives", where)
-                flags[flag] = set(blocks)
+                flags[flag] = {block for block, _ in blocks}
                 guard = Read(flag)
-            yield replace(receive, where=where, guard=guard)
+            receive = replace(blocks[0][1], guard=guard, where=where)
+            if any(other.targets != receive.targets for _, other in blocks):
+                receive = replace(receive, targets=tuple(map(fresh, receive.targets)))
+                for block, other in blocks:
+                    taken = zip(other.targets, receive.targets, strict=True)
+                    block.body[:0] = [Assign(v, Read(new), block.where) for v, new in taken]
+            yield receive
+
+    def alike(self) -> Iterable[list[tuple[Block, ir.Receive]]]:
+        """The blocks with the same receive.
+
+        Where streams may end, it is that into the same variables: these keep their values then.
+        """
+        found: dict[object, list[tuple[Block, ir.Receive]]] = {}
+        for block in self.at:
+            if block.receive is not None:
+                into = block.receive.targets if self.streams_end else ()
+                found.setdefault((block.receive.stream, into), []).append((block, block.receive))
+        return found.values()
 
     def at_one(self, blocks: Collection[Block]) -> Expr:
         """Whether an iteration begins in one of some blocks: it does in one of all."""

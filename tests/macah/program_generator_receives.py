@@ -1,7 +1,7 @@
 """Random programs that receive from their streams in many places, as parsers do.
 
-All loops end: each iteration spends some of the fuel that there is. Streams end, too, and what is received
-then keeps its value.
+All loops end: each iteration spends some of the fuel that there is. Of every other program, streams end, too,
+and what is received then keeps its value.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class Receives:
     def __init__(self, choices: Choices) -> None:
         self.choices = choices
         self.streams = STREAMS[: choices.integer(1, 2)]
+        self.ends = self.chance(50)
         self.depth = 0
         self.places = 0
 
@@ -37,12 +38,9 @@ class Receives:
     def condition(self) -> str:
         a, number = self.pick(VARIABLES), self.choices.integer(-1, 6)
         shapes = (f"{a} == {number}", f"{a} < {number}", f"{a} > {self.pick(VARIABLES)}", f"({a} & 3) == 1")
-        shapes = (
-            *shapes,
-            self.pick(FLAGS),
-            f"t[{a} & 7] > {number}",
-            f"pstream_ended({self.pick(self.streams)})",
-        )
+        shapes = (*shapes, self.pick(FLAGS), f"t[{a} & 7] > {number}")
+        if self.ends:
+            shapes = (*shapes, f"pstream_ended({self.pick(self.streams)})")
         first = self.pick(shapes)
         if not self.chance(35):
             return first
@@ -95,6 +93,14 @@ class Receives:
         lines = [line for _ in range(self.choices.integer(1, 3)) for line in self.statement()]
         return ["  " + line for line in lines]
 
+    def sent(self, stream: str) -> list[str]:
+        """What there is to receive: enough for all the fuel, if that does not end."""
+        few = [f"{stream} <! {self.choices.integer(0, 6)};" for _ in range(self.choices.integer(0, 30))]
+        if self.ends:
+            return [*few, f"pstream_close({stream});"]
+        head = "for (int q = 0; q < 550; q++) {"
+        return [*few, head, f"  {stream} <! (q * 11 >> {self.choices.integer(0, 3)}) % 7;", "}"]
+
     def program(self) -> str:
         """The text."""
         stages = [line for _ in range(self.choices.integer(1, 3)) for line in self.statement()]
@@ -104,15 +110,11 @@ class Receives:
         lines = [f"int {v} = {self.choices.integer(0, 5)};" for v in (*VARIABLES, *FLAGS)]
         lines.append("int fuel = 40;")
         for stream in self.streams:
-            lines.append(f"int stream {stream} = pstream_create(int, 100);")
-            lines += [
-                f"{stream} <! {self.choices.integer(0, 6)};" for _ in range(self.choices.integer(0, 30))
-            ]
-            lines.append(f"pstream_close({stream});")
+            lines += [f"int stream {stream} = pstream_create(int, 600);", *self.sent(stream)]
         lines += ["int stream out = pstream_create(int, 2000);", "k: kernel {"]
         lines += ["  " + line for line in ["int t[8];", *[f"t[{i}] = {i * 3 % 7};" for i in range(8)]]]
         lines += ["  " + line for line in [*stages, *main, *(self.simple() if self.chance(50) else [])]]
-        lines += ["}", "pstream_close(out);", *[f"show({v});" for v in (*VARIABLES, *FLAGS)]]
+        lines += ["}", *["pstream_close(out);"] * self.ends, *[f"show({v});" for v in (*VARIABLES, *FLAGS)]]
         lines += ["for (int w = 1; w;) {", "  int e = 0;", "  w :: e <? out;", "  show(e);", "}", "return 0;"]
         head = ["#include <stdio.h>", 'static void show(long long x) { printf("%lld ", x); }']
         return "\n".join([*head, "int main(void) {", *["  " + line for line in lines], "}"]) + "\n"

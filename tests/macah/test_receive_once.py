@@ -87,6 +87,8 @@ BODIES = {
     "skipped": SKIPPED,
     "tail": TAIL,
 }
+STOPPED = ("words", "tokens", "trailers", "merged", "records")
+"""Those that receive nothing behind the zeros at the end."""
 
 
 def kernel(body: str, ends: bool = True) -> ir.Kernel:
@@ -96,8 +98,8 @@ def kernel(body: str, ends: bool = True) -> ir.Kernel:
     return lowered(f"{end} void f({streams}, int n) {{ kernel {{ {body} }} }}")
 
 
-def once(body: str) -> ir.Kernel:
-    return replace(kernel(body), once=True)
+def once(body: str, ends: bool = True) -> ir.Kernel:
+    return replace(kernel(body, ends), once=True)
 
 
 def bound(made: ir.Kernel) -> int:
@@ -116,9 +118,11 @@ def inputs(made: ir.Kernel, seed: int) -> dict[str, Any]:
     return {"scalars": {"n": chance.randint(0, 3)}, "arrays": {}, "inputs": {n: words() for n in names}}
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_it_does_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = kernel(BODIES[name])
+@pytest.mark.parametrize(
+    ("name", "ends"), [*((name, True) for name in BODIES), *((name, False) for name in STOPPED)]
+)
+def test_it_does_the_same(name: str, ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kernel(BODIES[name], ends)
     final = optimize(replace(made, once=True))
     dfg = build_dfg(final)
     assert final != optimize(made)
@@ -134,6 +138,16 @@ def test_it_does_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("name", "least"), [("words", 2), ("tokens", 5), ("trailers", 8), ("merged", 6)])
 def test_receives_in_other_places_hold_up_no_iteration(name: str, least: int) -> None:
     assert bound(once(BODIES[name])) <= least < bound(kernel(BODIES[name]))
+
+
+def test_streams_without_end_are_received_from_in_one_place() -> None:
+    """Whatever variable it is for: that need not keep its value."""
+    assert bound(once(TRAILERS, ends=False)) <= 5
+    for ends, places in ((True, 3), (False, 1)):
+        stages: dict[str, ir.Kernel] = {}
+        optimize(once(RECORDS, ends), lambda name, now: stages.update({name: now}))  # noqa: B023
+        receives = [s for s in statements(stages["receive_once"].body) if isinstance(s, ir.Receive)]
+        assert len(receives) == places
 
 
 def test_it_is_chosen_where_it_saves_cycles() -> None:
