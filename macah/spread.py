@@ -74,7 +74,8 @@ def spread(
 def _crowded(choice: Choice) -> bool:
     """Whether anything but recurrences is in the way of a shorter interval."""
     bounds, interval = choice.bounds, choice.interval
-    return interval > 1 and not bounds.resource < bounds.recurrence == interval
+    # Where iterations receive once, that is what binds otherwise.
+    return interval > 1 and (choice.kernel.once or not bounds.resource < bounds.recurrence == interval)
 
 
 def _smaller(best: Choice, other: Choice | None, most: int, fits: bool) -> Choice:
