@@ -18,7 +18,7 @@ from functools import partial
 
 from macah import ir
 from macah.diagnostic import Place
-from macah.loop_trips import LoopTrips
+from macah.loop_trips import SHORT, LoopTrips
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.receives import lengthened, often_received
@@ -33,9 +33,6 @@ Rows = tuple[int, ...]
 
 MUCH = 2
 """Where one receive in each iteration leaves at most this part of the cycles, nothing else is tried."""
-
-SHORT = 6
-"""So many iterations are expected of a row of unknown length: empty ones cost more the shorter rows are."""
 
 LONGER = 1.5
 """Where data decide how long rows are, those of one iteration may take so many times as long as without

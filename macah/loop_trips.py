@@ -18,6 +18,9 @@ from macah.walk import loads_in, map_expr, replace_reads, statements, variables_
 MOST_TURNS = 4096
 """So many iterations of a loop are gone through to know how often those in it run."""
 
+SHORT = 6
+"""So many iterations are expected of a row of unknown length: empty ones cost more the shorter rows are."""
+
 Counts = dict[Variable, Const]
 """What the counters of loops are at some time."""
 

@@ -9,13 +9,11 @@ from typing import TypeGuard
 
 from macah import ir
 from macah.ir import Body, Label, Stmt, Stream
+from macah.loop_trips import SHORT
 from macah.walk import bodies, is_constant, statements
 
 MOST = 32
 """Kernels that receive in more places are not looked at."""
-
-TRIPS = 6
-"""So many iterations are expected of any loop."""
 
 
 def often_received(body: Body) -> frozenset[Stream]:
@@ -44,7 +42,7 @@ def is_loop(stmt: Stmt) -> bool:
 def lengthened(body: Body) -> Fraction:
     """How many times the iterations of a flat kernel there are if each receives once at most.
 
-    A branch is taken every other time, if it does not say how often; loops are seldom left by one.
+    Loops are short; a branch is taken every other time, if it does not say how often, but seldom leaves one.
     """
     found = _expected(body, often_received(body), frozenset())
     return found.once / found.flat if found.flat else Fraction(1)
@@ -93,7 +91,7 @@ def _of_statement(stmt: Stmt, streams: frozenset[Stream], labels: frozenset[Labe
             found = _Expected()
             for part in bodies(stmt):
                 found = found.then(_expected(part, streams, frozenset()))
-            return _Expected(TRIPS * max(found.once, Fraction(1)), TRIPS * max(found.flat, Fraction(1)))
+            return _Expected(SHORT * max(found.once, Fraction(1)), SHORT * max(found.flat, Fraction(1)))
         case ir.Block(label, inside):
             found = _expected(inside, streams, labels | {label})
             return replace(found, through=Fraction(1), leaves=False)

@@ -74,7 +74,7 @@ def spread(
 def _crowded(choice: Choice) -> bool:
     """Whether anything but recurrences is in the way of a shorter interval."""
     bounds, interval = choice.bounds, choice.interval
-    # Where iterations receive once, that is what binds otherwise.
+    # Iterations that receive once do so because streams bind otherwise.
     return interval > 1 and (choice.kernel.once or not bounds.resource < bounds.recurrence == interval)
 
 

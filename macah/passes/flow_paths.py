@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from macah import ir
 from macah.bdd import FALSE, TRUE
 from macah.fold import fold
-from macah.ir import Apply, Assign, Expr, If, Read, Stmt, Variable
+from macah.ir import Assign, Expr, If, Read, Stmt, Variable
 from macah.passes.control_flow import Block, Way
 from macah.passes.flow_logic import FlowLogic
-from macah.passes.predicate import either, select
+from macah.passes.predicate import either, negate, select
 from macah.walk import (
     both,
     is_constant,
@@ -83,7 +83,7 @@ def _paths_from(
             said = _said(way.condition, values)
             if said is None:
                 test = Read(tests[block])
-                said = test if way is block.ways[0] else Apply("xor", (test, ir.TRUE))
+                said = test if way is block.ways[0] else negate(test)
             if is_constant(said, 0):
                 continue
             onward = path if is_constant(said, 1) else (*path, said)
