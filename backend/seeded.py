@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 from .attempt import HUGE, SHORT, Attempts, Tried
 from .bound import delays
-from .core import Spots, spots
+from .core import spots
+from .core_places import Spots
 from .cycles import Delay, longest_paths
 from .flat import Problem
 from .mapping import Mapping, Schedule

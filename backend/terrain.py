@@ -61,6 +61,8 @@ class Terrain:
         self.tiles = len(fabric.tiles)
         self.ways_out = _ways_out(fabric)
         self.lone_ways = _lone_ways(fabric)
+        # Through wires a word may get to another tile by way of a third in the same cycle.
+        self.one_way = self.lone_ways and all(r.kind is not Kind.WIRE for r in resources)
         outputs = only_outputs(fabric)[0]
         self.outlet = ints(r.id in outputs for r in resources)
         self.overwritten = bool(outputs)

@@ -174,6 +174,8 @@ class Tries:
                 continue
             if trials.made == first and self._seeded(interval, trials):
                 return
+            if trials.made == first and self._weigh(interval, thorough=True):
+                break
             rounds = trials.made // len(RECIPES)
             enough = trials.made >= round(ATTEMPTS * effort) and trials.fewest > LIKELY
             if result > LOST * hopeless or (not short and (enough or trials.fewest > hopeless)):
@@ -343,7 +345,11 @@ class Tries:
         if self._trials(interval).weighed:
             return self._trials(interval).refuted
         self._trials(interval).weighed = True
-        found = refutation(self.problem, interval)
+        return self._weigh(interval, thorough=False)
+
+    def _weigh(self, interval: int, thorough: bool) -> bool:
+        """Whether there is no mapping at an interval, as far as some effort tells."""
+        found = refutation(self.problem, interval, thorough)
         self._trials(interval).asked |= found is not None
         self._trials(interval).refuted |= found is not None
         if found and interval == self.bounds.mii:

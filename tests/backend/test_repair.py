@@ -143,7 +143,7 @@ def test_an_interval_that_is_refuted_is_not_mended(monkeypatch: pytest.MonkeyPat
     interval = map_kernel(dfg, MESH, MapOptions()).interval
     asked: list[int] = []
     found = Refutation("a test")
-    monkeypatch.setattr("backend.tries.refutation", lambda _, at: found if at == interval else None)
+    monkeypatch.setattr("backend.tries.refutation", lambda _, at, __: found if at == interval else None)
     monkeypatch.setattr("backend.attempt.repaired", lambda _, nearly, *__: asked.append(nearly.interval))
     monkeypatch.setattr("backend.tries.tight", lambda *_: False)
     assert map_kernel(dfg, MESH, MapOptions()).interval > interval
