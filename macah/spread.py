@@ -82,8 +82,7 @@ def _smaller(best: Choice, other: Choice | None, most: int, fits: bool) -> Choic
     """A form with loops in the place of copies if it is better, or the first that fits."""
     if other is None or len(other.dfg.nodes) > max(most, len(best.dfg.nodes)):
         return best
-    saves = other.cycles <= GAIN * best.cycles and other.few <= best.few
-    return other if saves or not fits else best
+    return other if _cheaper(other, best) or not fits else best
 
 
 def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: int) -> Choice | None:
@@ -99,13 +98,30 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs:
     trials = Trials(kernel, loop_trips(plain, by_row=tries), fabric, most, jobs)
     if not tries:
         return trials.made(kernel)
-    best = trials.choice(kernel)
+    base = trials.choice(kernel)
     copies = automatic and enabled(kernel, "unroll_loops")
-    best = _unrolled(best, trials) if copies else _with_copies(best, [], trials)
+    best = _unrolled(base, trials) if copies else _with_copies(base, [], trials)
     best = hurried(best, plain.body, trials)
+    if best.kernel.unroll != kernel.unroll:
+        best = _uncopied(best, base, plain.body, trials)
     left = without(trials.loops, {place for place, factor in best.kernel.unroll if factor == 0})
     free = [loop for loop in _innermost(left) if copyable(loop)]
     return with_bolder(best, free if copies else [], trials)
+
+
+def _uncopied(best: Choice, base: Choice, body: ir.Body, trials: Trials) -> Choice:
+    """The choice without copies of bodies, where iterations between rows help more than these.
+
+    Copies come first and seem to pay, as rows are waited for with each iteration then.
+    """
+    if trials.iterations(base.kernel) * base.bounds.resource > GAIN * best.cycles:
+        return best
+    other = hurried(base, body, trials)
+    return other if trials.fits(other, best) and _cheaper(other, best) else best
+
+
+def _cheaper(other: Choice, best: Choice) -> bool:
+    return other.cycles <= GAIN * best.cycles and other.few <= best.few
 
 
 def _unrolled(plain: Choice, trials: Trials) -> Choice:

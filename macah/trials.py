@@ -121,8 +121,8 @@ class Trials:
 
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
         """How many iterations of a flat loop there are, if loops of unknown trips make so many."""
-        factors = dict(kernel.unroll)
-        return max(1, ceil(sum(_iterations(loop, factors, unknown) for loop in self.loops)))
+        pace = _Pace(dict(kernel.unroll), kernel.row, kernel.delay, unknown)
+        return max(1, ceil(sum(pace.iterations(loop) for loop in self.loops)))
 
     def crowd(self, dfg: DFG, share: float = SHARE) -> int:
         """The interval in which a share of the arithmetic units works; memories have ports of their own."""
@@ -208,18 +208,33 @@ def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
     return kernel.unroll, kernel.tests_first, *rows, kernel.patient, kernel.once
 
 
-def _iterations(
-    loop: LoopTrips, factors: dict[Place, int], unknown: int, around: int | None = None
-) -> Fraction | int:
-    """How many iterations of a flat loop this one takes on average, in one that runs `around` times."""
-    factor = factors.get(loop.where, 1) if loop.where else 1
-    inside = sum(_iterations(inner, factors, unknown, loop.trips) for inner in loop.loops)
-    if loop.rows:
-        rows = sum(max(1, -(-trips // factor)) for trips in loop.rows)
-        return Fraction(rows, len(loop.rows)) * max(1, factor * inside)
-    trips = loop.trips
-    if trips is None:
-        trips = -(-around // 2) if loop.triangular and around else unknown
-    if factor == 0 or factor >= trips:
-        return trips * inside
-    return -(-trips // factor) * max(1, factor * inside)
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Copies of loops' bodies, how long rows are at least, and how many empty iterations follow them."""
+
+    factors: dict[Place, int]
+    row: int
+    delay: int
+    unknown: int
+
+    def iterations(
+        self, loop: LoopTrips, around: int | None = None, *, within: bool = False
+    ) -> Fraction | int:
+        """How many iterations of a flat loop this one takes on average, in one that runs `around` times."""
+        factor = self.factors.get(loop.where, 1) if loop.where else 1
+        inside = sum(self.iterations(inner, loop.trips, within=True) for inner in loop.loops)
+        innermost = within and not inside
+        each = max(1, factor * inside)
+        if loop.rows:
+            rows = sum(self._row(max(1, -(-trips // factor)), innermost) for trips in loop.rows)
+            return Fraction(rows, len(loop.rows)) * each
+        trips = loop.trips
+        if trips is None:
+            trips = -(-around // 2) if loop.triangular and around else self.unknown
+        if factor == 0 or factor >= trips:
+            return trips * inside
+        return self._row(-(-trips // factor), innermost) * each
+
+    def _row(self, trips: int, innermost: bool) -> int:
+        """The iterations of a row, and the empty ones behind it."""
+        return max(trips, self.row) + self.delay if innermost else trips

@@ -402,3 +402,29 @@ def test_banks_of_a_word_each_are_variables() -> None:
     }"""
     choice = spread(lowered(body), FABRIC)
     assert choice is not None and choice.bounds.mii == 1 and not choice.dfg.memories
+
+
+@pytest.mark.slow
+def test_empty_iterations_between_rows_come_before_copies_where_these_wait_for_each_row() -> None:
+    """Of Durbin's recursion, whose rows wait for a division: iterations with copies took 18 cycles."""
+    choice = spread(
+        lowered(
+            """int alpha = -a[0], beta = 256;
+            b[0] = alpha;
+            for (int k = 1; k < 24; k++) {
+              beta = beta - ((alpha * alpha * beta) >> 16);
+              int sum = 0;
+              for (int i = 0; i < k; i++) sum += a[k - i - 1] * b[i];
+              alpha = -((a[k] + sum) / (beta | 1)) & 255;
+              for (int i = 0; i < k; i++) c[i] = b[i] + (alpha * b[k - i - 1] >> 8);
+              for (int i = 0; i < k; i++) b[i] = c[i];
+              b[k] = alpha;
+            }"""
+        ),
+        FABRIC,
+    )
+    assert choice is not None
+    assert not choice.kernel.unroll and choice.kernel.delay
+    assert choice.bounds.mii <= 3
+    rows = 3 * sum(k + choice.kernel.delay for k in range(1, 24))
+    assert abs(choice.cycles - choice.interval * rows) <= 2 * choice.interval
