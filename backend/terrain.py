@@ -61,8 +61,7 @@ class Terrain:
         self.tiles = len(fabric.tiles)
         self.ways_out = _ways_out(fabric)
         self.lone_ways = _lone_ways(fabric)
-        # Through wires a word may get to another tile by way of a third in the same cycle.
-        self.one_way = self.lone_ways and all(r.kind is not Kind.WIRE for r in resources)
+        self.one_way = self.lone_ways and not _roundabout(fabric)
         outputs = only_outputs(fabric)[0]
         self.outlet = ints(r.id in outputs for r in resources)
         self.overwritten = bool(outputs)
@@ -184,6 +183,17 @@ def _lone_ways(fabric: Fabric) -> bool:
         for there in {tile[sink] for sink in sinks} - {tile[r]}
     )
     return max(ways.values(), default=0) <= 1
+
+
+def _roundabout(fabric: Fabric) -> bool:
+    """Whether a word may get to a tile by way of a third one as soon as straight: through wires, or as others
+    keep results."""
+    tile = [r.tile for r in fabric.resources]
+    return any(
+        r.kind is Kind.WIRE
+        or (r.kind is Kind.RESULT and any(tile[sink] != r.tile for sink in fabric.sinks[r.id]))
+        for r in fabric.resources
+    )
 
 
 @lru_cache(maxsize=8)
