@@ -174,7 +174,7 @@ class Tries:
                 continue
             if trials.made == first and self._seeded(interval, trials):
                 return
-            if trials.made == first and self._weigh(interval, thorough=True):
+            if trials.made == first < attempts and self._weigh(interval, thorough=True):
                 break
             rounds = trials.made // len(RECIPES)
             enough = trials.made >= round(ATTEMPTS * effort) and trials.fewest > LIKELY
