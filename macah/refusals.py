@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 
 from macah import ir
+from macah.body_copies import copyable
 from macah.loop_trips import LoopTrips, Streams, loop_trips
 from macah.optional import enabled
 from macah.passes.bank_plan import not_banked
@@ -18,7 +19,7 @@ from macah.passes.join_loops import not_joined
 from macah.passes.pipeline import opened, optimize
 from macah.passes.scalarize_arrays import kept_arrays
 from macah.refusal import Refusal, Touch
-from macah.spread import MOST_STATEMENTS, copyable
+from macah.spread import MOST_STATEMENTS
 from macah.trials import GAIN
 from macah.walk import statements
 from macah.whole import without
@@ -45,7 +46,7 @@ def refusals(kernel: ir.Kernel, binding: Container[str] = (), automatic: bool = 
         names = dict.fromkeys(refusal.name for refusal in found if refusal.name in binding)
         found += [refusal for name in names if (refusal := not_banked(stages["invert_loops"], name))]
     if enabled(kernel, "join_loops"):
-        before = next(name for name in ("accumulate", "bank_arrays", "invert_loops") if name in stages)
+        before = next(name for name in ("receive_once", "invert_loops") if name in stages)
         found += not_joined(stages[before])
     return list(dict.fromkeys(found))
 

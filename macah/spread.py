@@ -7,11 +7,12 @@ as far as trips are known, times the interval that the bounds of `backend.bound`
 that half of the units are free for routing. Nothing is placed, so the choice is quick and always the same;
 what more of the units would allow is tried once that is mapped (bolder.py).
 
-Only innermost loops are tried that count up to a known bound and do nothing with streams: so a kernel's
-streams are used in the same order and in the same iterations as before, and nothing can wait for more. Short
-loops in others are unrolled completely (whole.py), and what is innermost then gets copies. Where ports,
-streams or units bind then, FOR loops beside others are tried as plain ones (roll.py), and what several
-statements beside loops send or receive as a loop (`passes/roll_transfers.py`).
+Only loops are tried that count up to a known bound and do nothing with streams: so a kernel's streams are
+used in the same order and in the same iterations as before, and nothing can wait for more. Short loops in
+others are unrolled completely (whole.py), and what is innermost then gets copies. Where its recurrences bind,
+loops around it get copies, whose loops are joined (jam.py). Where ports, streams or units bind then, FOR
+loops beside others are tried as plain ones (roll.py), and what several statements beside loops send or
+receive as a loop (`passes/roll_transfers.py`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from math import inf
 
 from arch.fabric import Fabric
 from backend.mapping import DoesNotFit
 from macah import ir
+from macah.body_copies import copyable, innermost, with_copies
 from macah.bolder import with_bolder
 from macah.diagnostic import MacahError, Place
 from macah.hurry import hurried
+from macah.jam import around_one
 from macah.loop_trips import LoopTrips, Streams, loop_trips
 from macah.optional import enabled
 from macah.passes.pipeline import opened
@@ -37,7 +39,6 @@ from macah.trials import GAIN, LARGER, Choice, Trials
 from macah.walk import statements
 from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
 
-FACTORS = (2, 4, 8, 16, 32)
 MOST_STATEMENTS = 400
 MOST_NODES = 240
 """Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
@@ -100,12 +101,12 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs:
         return trials.made(kernel)
     base = trials.choice(kernel)
     copies = automatic and enabled(kernel, "unroll_loops")
-    best = _unrolled(base, trials) if copies else _with_copies(base, [], trials)
+    best = _jammed(_unrolled(base, trials), base, trials) if copies else with_copies(base, [], trials)
     best = hurried(best, plain.body, trials)
     if best.kernel.unroll != kernel.unroll:
         best = _uncopied(best, base, plain.body, trials)
     left = without(trials.loops, {place for place, factor in best.kernel.unroll if factor == 0})
-    free = [loop for loop in _innermost(left) if copyable(loop)]
+    free = [loop for loop in innermost(left) if copyable(loop)]
     return with_bolder(best, free if copies else [], trials)
 
 
@@ -128,11 +129,27 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
     """The choice with short loops unrolled completely, and with copies of others, where that is better."""
     whole = _whole(plain, trials)
     if whole is None:
-        return _with_copies(plain, _innermost(trials.loops), trials)
+        return with_copies(plain, innermost(trials.loops), trials)
     left = without(trials.loops, {place for place, _ in whole.kernel.unroll})
-    best = _with_copies(whole, _innermost(left), trials)
-    other = _with_copies(plain, _innermost(trials.loops), trials, best.cycles / GAIN)
+    best = with_copies(whole, innermost(left), trials)
+    other = with_copies(plain, innermost(trials.loops), trials, best.cycles / GAIN)
     return best if _saves(best, other) else other
+
+
+def _jammed(best: Choice, plain: Choice, trials: Trials) -> Choice:
+    """The choice with copies of loops around others, too, or first, where recurrences hold these up."""
+    if not enabled(plain.kernel, "join_loops"):
+        return best
+    for start in dict.fromkeys((plain.kernel, best.kernel)):
+        choice = trials.choice(start)
+        bounds = choice.bounds
+        if bounds.resource < bounds.recurrence == choice.interval:
+            left = without(trials.loops, {place for place, factor in start.unroll if factor == 0})
+            made = with_copies(choice, [*around_one(left)], trials)
+            if made.cycles <= GAIN * choice.cycles:
+                made = with_copies(made, innermost(left), trials, best.cycles / GAIN)
+                best = made if made.cycles <= GAIN * best.cycles else best
+    return best
 
 
 def _whole(plain: Choice, trials: Trials) -> Choice | None:
@@ -191,95 +208,3 @@ def _all_whole(kernel: ir.Kernel, places: Sequence[Place], trials: Trials) -> Ch
         return trials.choice(replace(kernel, unroll=unroll, room=None))
     except (MacahError, DoesNotFit):
         return None  # a counter is not known after all, or the fabric is too small
-
-
-def _with_copies(base: Choice, free: list[LoopTrips], trials: Trials, most: float = inf) -> Choice:
-    """The choice with copies of bodies of `free` loops where that is better, and comes to `most` cycles."""
-    best = _copied(base, free, trials, most, odd=False)
-    if 1 < best.interval <= trials.busiest(best.dfg):
-        other = _copied(
-            trials.choice(replace(base.kernel, room=None), odd=True), free, trials, most, odd=True
-        )
-        best = other if other.cycles < best.cycles else best
-    return best
-
-
-def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, odd: bool) -> Choice:
-    """The same; `odd`: as `Room` says."""
-    fixed = dict(best.kernel.unroll)
-    # What runs nobody knows how often must not pay for copies of something else, unless that is deeper.
-    depth = {
-        loop.where: depth for loop, depth in _depths(trials.loops) if loop.trips is None and not loop.rows
-    }
-    limited = best.interval, best.bounds.mii
-    for loop in free:
-        if loop.where is None or loop.where in fixed or not copyable(loop):
-            continue
-        others = [depth[where] for where in depth if where != loop.where]
-        deepest = depth.get(loop.where, 0) > max(others, default=-1)
-        best = _copies(best, loop, trials, most, (inf, inf) if deepest or not depth else limited, odd)
-    return best
-
-
-def copyable(loop: LoopTrips) -> bool:
-    """Whether a loop may get copies of its body that nobody asked for."""
-    return (loop.trips is not None or loop.counted) and loop.streams is Streams.NONE
-
-
-def _copies(
-    base: Choice, loop: LoopTrips, trials: Trials, most: float, longest: tuple[float, float], odd: bool
-) -> Choice:
-    """The choice with copies of this loop's body; its interval and bound must not exceed the `longest`."""
-    assert loop.where is not None
-    best, known = base, [(1, base)]  # what copies came to
-    trips = max(loop.rows, default=inf if loop.trips is None else loop.trips)
-    factors = [factor for factor in FACTORS if factor <= trips and len(base.dfg.nodes) <= trials.most]
-    plain = replace(base.kernel, room=None)
-    kernels = [replace(plain, unroll=(*plain.unroll, (loop.where, factor))) for factor in factors]
-    with trials.meanwhile.expected([partial(trials.choice, kernel, odd) for kernel in kernels]) as later:
-        for factor, copied, one in zip(factors, kernels, later, strict=True):
-            cycles = trials.iterations(copied) * _expected(known, factor, trials, factor == trips)
-            if cycles > min(GAIN * best.cycles, most):
-                continue
-            tried = one.done()
-            known.append((factor, tried))
-            if len(tried.dfg.nodes) > trials.most or GAIN * tried.cycles > base.cycles:
-                break
-            steady = tried.interval <= longest[0] and tried.bounds.mii <= longest[1]
-            # short rows, where nobody knows how long they are, must not pay either
-            sooner = tried.cycles <= GAIN * best.cycles and (loop.trips is not None or tried.few <= best.few)
-            if steady and sooner:
-                best = tried
-    return best
-
-
-def _expected(known: list[tuple[int, Choice]], factor: int, trials: Trials, whole: bool) -> int:
-    """The least interval expected with more copies than in all that is `known`.
-
-    Operations become no fewer, and a recurrence that holds iterations up does so no less; where it grew with
-    the last copies, it grows with further ones by half as much each at least, and no less where they are the
-    `whole` loop: what was a recurrence only takes as long then. Ports may bind less, as copies make banks of
-    use.
-    """
-    copies, last = known[-1]
-    least = max(trials.crowd(choice.dfg) for _, choice in known)
-    if last.bounds.recurrence > last.bounds.resource:
-        least = max(least, last.bounds.recurrence)
-        before, other = known[-2] if len(known) > 1 else known[-1]
-        if other.bounds.recurrence >= other.bounds.resource and before < copies:
-            growth = last.bounds.recurrence - other.bounds.recurrence
-            least += growth * (factor - copies) // (copies - before) // (1 if whole else 2)
-    return least
-
-
-def _depths(loops: tuple[LoopTrips, ...], around: int = 0) -> Iterator[tuple[LoopTrips, int]]:
-    """The innermost loops, and in how many others each is."""
-    for loop in loops:
-        yield from _depths(loop.loops, around + 1) if loop.loops else [(loop, around)]
-
-
-def _innermost(loops: tuple[LoopTrips, ...]) -> list[LoopTrips]:
-    found: dict[Place | None, LoopTrips] = {}
-    for loop, _ in _depths(loops):
-        found.setdefault(loop.where, loop)
-    return list(found.values())

@@ -7,6 +7,7 @@ that comes out of `bank_arrays` is made into a graph once.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +19,7 @@ from backend.core import tightened
 from backend.dfg import DFG, Place
 from backend.flat import Problem
 from macah import ir
+from macah.jam import joined_copies
 from macah.loop_trips import LoopTrips
 from macah.meanwhile import Meanwhile
 from macah.optional import enabled
@@ -86,6 +88,7 @@ class Trials:
         self._made: dict[object, Choice] = {}  # by all choices
         # by those, and what was wanted: these may be made at any time, and so ahead
         self._graphs: dict[object, tuple[DFG, Bounds]] = {}
+        self._joined: dict[object, frozenset[Place]] = {}  # by copies, whose iterations are one loop's
         self.meanwhile = Meanwhile(self._graphs, jobs)
 
     def choice(self, kernel: ir.Kernel, odd: bool = False, share: float = SHARE) -> Choice:
@@ -120,8 +123,13 @@ class Trials:
         return bool(stages) and waits_first(stages[0].body)
 
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
-        """How many iterations of a flat loop there are, if loops of unknown trips make so many."""
-        pace = _Pace(dict(kernel.unroll), kernel.row, kernel.delay, unknown)
+        """How many iterations of a flat loop there are, if loops of unknown trips make so many.
+
+        Loops in copies that nobody has made yet are taken to be joined.
+        """
+        factors = dict(kernel.unroll)
+        joined = self._joined.get(kernel.unroll, factors)
+        pace = _Pace(factors, joined, kernel.row, kernel.delay, unknown)
         return max(1, ceil(sum(pace.iterations(loop) for loop in self.loops)))
 
     def crowd(self, dfg: DFG, share: float = SHARE) -> int:
@@ -177,9 +185,11 @@ class Trials:
         return self._made[asked]
 
     def _new(self, kernel: ir.Kernel, wanted: int | None) -> Choice:
-        banked: list[ir.Kernel] = []
-        final = optimize(kernel, lambda name, now: banked.append(now) if name == "bank_arrays" else None)
-        text = show_with_sizes(banked[0]) if banked else ""
+        stages: dict[str, ir.Kernel] = {}
+        final = optimize(kernel, stages.__setitem__)
+        text = show_with_sizes(stages["bank_arrays"]) if "bank_arrays" in stages else ""
+        if kernel.unroll not in self._joined and "join_loops" in stages:
+            self._joined[kernel.unroll] = frozenset(joined_copies(self.loops, stages["join_loops"]))
         key = (text, *_wishes(kernel))
         if key not in self._known:
             if (key, wanted) not in self._graphs:
@@ -210,9 +220,12 @@ def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """Copies of loops' bodies, how long rows are at least, and how many empty iterations follow them."""
+    """Copies of loops' bodies, those whose loops are joined, and of rows how long they are at least, and how
+    many empty iterations follow them.
+    """
 
     factors: dict[Place, int]
+    joined: Container[Place]
     row: int
     delay: int
     unknown: int
@@ -224,7 +237,8 @@ class _Pace:
         factor = self.factors.get(loop.where, 1) if loop.where else 1
         inside = sum(self.iterations(inner, loop.trips, within=True) for inner in loop.loops)
         innermost = within and not inside
-        each = max(1, factor * inside)
+        joined = loop.where in self.joined
+        each = max(1, inside if joined else factor * inside)
         if loop.rows:
             rows = sum(self._row(max(1, -(-trips // factor)), innermost) for trips in loop.rows)
             return Fraction(rows, len(loop.rows)) * each
@@ -232,7 +246,7 @@ class _Pace:
         if trips is None:
             trips = -(-around // 2) if loop.triangular and around else self.unknown
         if factor == 0 or factor >= trips:
-            return trips * inside
+            return inside if joined else trips * inside
         return self._row(-(-trips // factor), innermost) * each
 
     def _row(self, trips: int, innermost: bool) -> int:

@@ -5,19 +5,24 @@ for (i = 0; …) A; for (i = 0; …) B;      ->      i = 0; i' = 0; for (; …) 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from macah.ir import Assign, Body, Const, DoWhile, Read, Stmt, Variable
 from macah.passes.liveness import Live
 from macah.passes.predicate import Predicates
 from macah.walk import Renaming, read, written
 
 
-def independent(body: Body, after: Live, predicates: Predicates) -> Body:
-    """A body with loops, in which constants that are assigned between them stand before the first one."""
-    return _hoist_constants(_split_variables(body, after, predicates))
+def independent(body: Body, after: Live, predicates: Predicates, values: bool = False) -> Body:
+    """A body with loops, in which constants that are assigned between them stand before the first one.
+
+    With `values` what is assigned anything else between them is shared no more, either.
+    """
+    return _hoist_constants(_split_variables(body, after, predicates, values))
 
 
-def _split_variables(body: Body, after: Live, predicates: Predicates) -> Body:
-    """A variable that is set to a constant between loops becomes a new one from there on."""
+def _split_variables(body: Body, after: Live, predicates: Predicates, values: bool) -> Body:
+    """A variable that is set to a constant between loops, or to a value, becomes a new one from there on."""
     touched, seen_loop, done = set[Variable](), False, list[Stmt]()
     own: dict[Variable, Variable] = {}  # what stands for variables from here on
     old: dict[Variable, Variable] = {}  # and for which one that does
@@ -25,11 +30,13 @@ def _split_variables(body: Body, after: Live, predicates: Predicates) -> Body:
     for stmt in body:
         renamed = renaming.body((stmt,))[0] if own else stmt
         match renamed:
-            case Assign(variable, Const()) if seen_loop and variable in touched:
+            case Assign(variable, value) if (
+                seen_loop and variable in touched and (values or isinstance(value, Const))
+            ):
                 first = old.get(variable, variable)
                 own[first] = predicates.like(variable)
                 old[own[first]] = first
-                renamed = renaming.body((stmt,))[0]
+                renamed = replace(renamed, variable=own[first])
             case _:
                 pass
         seen_loop = seen_loop or isinstance(stmt, DoWhile)

@@ -16,11 +16,13 @@ stay apart: the host may serve one stream after the other. Nests are joined if t
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from arch.ops import signed
 from macah import ir
 from macah.fold import fold
 from macah.ir import Assign, Body, Const, DoWhile, Read, Stmt, Variable
+from macah.passes.elements import Elements
 from macah.passes.independent import independent
 from macah.passes.join_arrays import Counted, arrays_forbid
 from macah.passes.liveness import Live, live_at_body_end, live_at_end, live_before, near, step_back
@@ -29,11 +31,8 @@ from macah.passes.run_alike import Candidate, Known, counter_of, run_alike, unli
 from macah.refusal import Refusal, Touch
 from macah.walk import (
     Renaming,
-    arrays_read,
-    arrays_written,
     bodies,
     has_loop,
-    loads_in,
     map_expr,
     own_loops,
     parted,
@@ -76,7 +75,7 @@ class _Joiner:
         if not has_loop(body):
             return body
         if own_loops(body) > 1:
-            joined = self.body(independent(body, after, self.predicates), after, {})
+            joined = self.body(independent(body, after, self.predicates, values=True), after, {})
             body = joined if own_loops(joined) < own_loops(body) else body
         live, made = set(after), list[Stmt]()
         for stmt in reversed(body):
@@ -99,13 +98,14 @@ class _Joiner:
         done: list[Stmt] = []
         between: list[Stmt] = []
         first: Candidate | None = None
+        elements = Elements(body)
         for stmt, live in zip(body, _live_after(body, after), strict=True):
             if not isinstance(stmt, DoWhile):
                 between.append(stmt)
                 _learn(known, stmt)
                 continue
             second = Candidate(stmt, {v: known[v] for v in read((stmt,)) if v in known})
-            joined = None if first is None else self.joined(first, tuple(between), second, live)
+            joined = None if first is None else self.joined(first, tuple(between), second, live, elements)
             if isinstance(joined, Refusal):
                 self.refused.append(joined)
             if not isinstance(joined, tuple) or first is None:
@@ -120,7 +120,7 @@ class _Joiner:
         return (*done, *between)
 
     def joined(
-        self, first: Candidate, between: Body, second: Candidate, after: Live
+        self, first: Candidate, between: Body, second: Candidate, after: Live, elements: Elements
     ) -> tuple[Body, Candidate, list[Stmt]] | Refusal:
         """The two loops as one, and what stands before and behind it, or what forbids that."""
 
@@ -135,10 +135,11 @@ class _Joiner:
         alike = (a.start, a.step) == (b.start, b.step)
         ours = Counted(first.loop, (*first.others, a.variable) if alike else ())
         theirs = Counted(second.loop, (b.variable,) if alike else ())
-        touches = arrays_forbid(ours, theirs, signed(a.step.bits, a.step.value) > 0)
+        step = signed(a.step.bits, a.step.value)
+        touches = arrays_forbid(ours, theirs, elements, step, a.trips)
         if touches is not None:
             return refuse("", *touches)
-        moved = _moved(between, first.loop, second.loop)
+        moved = _moved(between, first.loop, second.loop, elements)
         if not isinstance(moved, tuple):
             line = f" (line {moved.where.line})" if moved.where else ""
             return refuse(f"what stands between them{line} can be done neither before nor behind both")
@@ -150,6 +151,7 @@ class _Joiner:
         loop = self.both(first.loop, renamed, needed)
         if loop is None:
             return refuse("the loops in them cannot be joined")
+        elements.joined(loop, first.loop, second.loop, own, back)
         counter = own.get(b.variable, b.variable)
         others = (*first.others, counter) if alike else first.others
         return (*moved[0], *setup), replace(first, loop=loop, others=others), [*back, *moved[1]]
@@ -215,40 +217,29 @@ def _learn(known: Known, stmt: Stmt) -> None:
 # --- What forbids it
 
 
-def _moved(between: Body, first: DoWhile, second: DoWhile) -> tuple[Body, Body] | Stmt:
+def _moved(between: Body, first: DoWhile, second: DoWhile, elements: Elements) -> tuple[Body, Body] | Stmt:
     """What stands between the loops, moved before the first or behind the second one; or what cannot be."""
     early, late = list[Stmt](), list[Stmt]()
     for stmt in between:
-        if isinstance(stmt, ir.Store) and _may_follow(stmt, second):
-            late.append(stmt)
-            continue
-        if not isinstance(stmt, Assign) or any(loads_in(stmt.value)):
+        if not isinstance(stmt, Assign | ir.Store):
             return stmt
-        if _commutes(stmt, (first, *late)):
-            early.append(stmt)
-        elif _commutes(stmt, (second,)):
-            late.append(stmt)
+        sides = ((early, (first, *late)), (late, (second,)))
+        for side, others in sides if isinstance(stmt, Assign) else sides[::-1]:
+            if all(_commutes(stmt, other, elements) for other in others):
+                side.append(stmt)
+                break
         else:
             return stmt
     return tuple(early), tuple(late)
 
 
-def _may_follow(stmt: ir.Store, loop: DoWhile) -> bool:
-    """True if a store may as well stand behind a loop: that touches no array that the store touches."""
-    touched = {stmt.array} | arrays_read((stmt,))
-    return touched.isdisjoint(arrays_written((loop,)) | arrays_read((loop,))) and written((loop,)).isdisjoint(
-        read((stmt,))
-    )
-
-
-def _commutes(stmt: Assign, body: Body) -> bool:
-    """True if an assignment may as well stand on the other side of a body."""
-    changed = written(body)
-    return (
-        changed.isdisjoint(variables_in(stmt.value))
-        and stmt.variable not in changed
-        and stmt.variable not in read(body)
-    )
+def _commutes(stmt: Stmt, other: Stmt, elements: Elements) -> bool:
+    """True if a statement may as well stand on the other side of another one."""
+    ours, theirs = ((written((one,)), read((one,))) for one in (stmt, other))
+    if not (ours[0].isdisjoint(theirs[0] | theirs[1]) and theirs[0].isdisjoint(ours[1])):
+        return False
+    touched = elements.of(stmt)
+    return not touched or all(a.apart(b) for a, b in product(touched, elements.of(other)))
 
 
 def _uses_streams(loop: DoWhile) -> bool:

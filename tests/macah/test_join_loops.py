@@ -92,6 +92,28 @@ def test_constant_bounds_are_compared_by_the_number_of_iterations() -> None:
     assert left(*count(i, 8, put(V, i, i)), *down) == 2
 
 
+@pytest.mark.parametrize(("ahead", "number"), [(0, 1), (1, 2), (3, 2), (4, 1)])
+def test_what_no_later_iteration_changes_may_be_needed(ahead: int, number: int) -> None:
+    assert left(*count(i, 4, put(U, i, i)), *count(j, 4, put(V, j, at(U, shifted(j, ahead))))) == number
+
+
+@pytest.mark.parametrize(("ahead", "number"), [(1, 1), (2, 2), (3, 1), (14, 2), (16, 1)])
+def test_iterations_that_count_by_two_change_every_second_element(ahead: int, number: int) -> None:
+    first = (let(i, 0), loop(op("slt", i, 16), put(U, i, i), let(i, shifted(i, 2))))
+    second = loop(op("slt", j, 16), put(V, j, at(U, shifted(j, ahead))), let(j, shifted(j, 2)))
+    assert left(*first, let(j, 0), second) == number
+
+
+def test_rows_beside_each_other_are_joined_with_what_stands_before_and_behind_them() -> None:
+    def row(outer: Variable, *before: ir.Stmt) -> Body:
+        step = put(U, op("add", op("mul", outer, 4), k), x)
+        return (*before, let(x, at(V, outer)), *count(k, 4, let(x, op("mul", x, x)), step), put(V, outer, x))
+
+    assert left(*row(i), *row(j, let(j, shifted(i, 1)))) == 1
+    assert left(*row(i), *row(j, let(j, shifted(i, 0)))) == 2
+    assert left(*row(i), *row(j)) == 2
+
+
 def test_nests_are_joined_as_a_whole_or_not_at_all() -> None:
     def fill(a: Variable, b: Variable, array: Array, value: Expr) -> Body:
         return count(a, 8, *count(b, 8, ir.Store(array, (Read(a), Read(b)), value)))
@@ -152,9 +174,12 @@ class _Sequences:
         return count(counter, bound, *self.body(counter))
 
     def between(self) -> Body:
-        if self.random.random() < 0.6:
+        kind, value = self.random.random(), self.value(self.random.choice((i, j)))
+        if kind < 0.6:
             return ()
-        return (let(self.random.choice((x, y, t)), self.value(self.random.choice((i, j)))),)
+        if kind < 0.8:
+            return (let(self.random.choice((x, y, t)), value),)
+        return (put(self.random.choice((U, V, W)), self.random.choice((Read(i), Const(2))), value),)
 
     def all(self) -> Body:
         return tuple(stmt for _ in range(4) for stmt in (*self.loop(), *self.between()))
@@ -175,6 +200,53 @@ def test_random_sequences_mean_the_same(first: int) -> None:
             assert run_kernel(again, given, DATA) == expected, seed
             assert run_kernel(after("flatten_loops", made), given, DATA) == expected, seed
     assert joined > 5
+
+
+class _Copies:
+    """A random nest of two loops, written as if the outer one had got two copies of its body."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def index(self, outer: Variable, *inner: Variable) -> Expr:
+        row = op("mul", outer, self.random.choice((1, 1, 4)))
+        known = (row, op("add", row, inner[0]), Read(inner[0]), op("add", row, inner[0])) if inner else (row,)
+        return op("add", self.random.choice(known), self.random.choice((0, 0, 1, 2**32 - 1)))
+
+    def value(self, outer: Variable, *inner: Variable) -> Expr:
+        load = at(self.random.choice((U, V)), self.index(outer, *inner))
+        return op(self.random.choice(("add", "xor", "sub")), self.random.choice((x, y, load, load)), load)
+
+    def some(self, outer: Variable, *inner: Variable) -> Body:
+        stores = [put(self.random.choice((U, V)), self.index(outer, *inner), x)] * self.random.randrange(2)
+        return (let(x, self.value(outer, *inner)), *stores, let(y, op("xor", x, y)))
+
+    def all(self) -> Body:
+        state = self.random.getstate()
+        made: list[ir.Stmt] = []
+        for outer in (i, j):
+            self.random.setstate(state)  # the same again
+            trips = self.random.choice((3, 4, 4, n))
+            start = (let(x, at(V, self.index(outer))), let(y, self.random.choice((0, x))))
+            made += [*start, *count(k, trips, *self.some(outer, k)), *self.some(outer)]
+            made.append(let(j, shifted(i, 1)))
+        return (let(i, 1), loop(op("slt", i, 5), *made, let(i, shifted(i, 2))))
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_random_copies_mean_the_same(first: int) -> None:
+    joined = 0
+    for seed in range(first, first + 100):
+        made = kernel(*_Copies(seed).all(), into=(n, U, V, x, y), out=(U, V, x, y))
+        inverted = after("invert_loops", made)
+        again = join_loops(inverted)
+        joined += _loops(inverted.body) - _loops(again.body)
+        for bound in (0, 1, 4):
+            given = {"n": bound, "x": 5, "y": 9}
+            data = {name: DATA[name] for name in "UV"}
+            assert run_kernel(again, given, data) == run_kernel(made, given, data), seed
+    assert joined > 20
 
 
 def _loops(body: Body) -> int:

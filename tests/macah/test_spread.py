@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from macah import ir
 from macah.loop_trips import Streams, loop_trips
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
+from macah.passes.pipeline import optimize
 from macah.passes.unroll_for import unroll_for
 from macah.program import parse_program
 from macah.show import show_with_sizes
@@ -209,6 +210,51 @@ def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_tw
     assert choice is not None
     assert choice.kernel.unroll == ()
     assert len(set(made)) == len(made) <= 8
+
+
+def test_more_copies_are_not_tried_where_each_waits_for_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = set()
+
+    def noted(kernel: ir.Kernel, watch: Callable[[str, ir.Kernel], None]) -> ir.Kernel:
+        tried.update(factor for _, factor in kernel.unroll)
+        return optimize(kernel, watch)
+
+    monkeypatch.setattr("macah.trials.optimize", noted)
+    choice = spread(lowered("for (int i = 0; i < 400; i++) n = n >> 8 ^ a[(n ^ b[i & 255]) & 255];"), FABRIC)
+    assert choice is not None
+    assert choice.kernel.unroll == ()
+    assert tried == {2, 4}
+
+
+ROWS = """for (int row = 0; row < 8; row++) {{
+      unsigned v = a[row];
+      for (int k = 0; k < 400; k++) {{ {} }}
+      a[row] = v;
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "copies"),
+    [
+        ("v = (v << 4 ^ v >> 5) + v * k;", 8),
+        ("v = v * 3 % 65521; b[row] ^= v;", 8),
+        # each needs what the one before it leaves, or changes the same elements in another order
+        ("v = (v << 4 ^ v >> 5) + v * k; n ^= v / (n | 3);", 1),
+        ("v = v * 3 % 65521; b[k] = b[k + 1] + v;", 1),
+        ("v = v * 3 % 65521; a[k & 15] = v;", 1),
+        ("v = v * 3 % 65521; c[row * 8 + k] = v;", 1),
+    ],
+)
+def test_loops_around_others_get_copies_where_a_recurrence_of_these_holds_all_up(
+    inner: str, copies: int
+) -> None:
+    choice = spread(lowered(ROWS.format(inner)), FABRIC)
+    assert choice is not None
+    around = {place.line: factor for place, factor in choice.kernel.unroll}.get(3, 1)
+    assert around == copies
+    assert copies == 1 or choice.cycles <= 400 * choice.interval
 
 
 SEARCH = """unsigned r[3]; for (int d = 0; d < 3; d++) r[d] = d;
