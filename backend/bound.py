@@ -39,6 +39,7 @@ class Bounds:
     binding: str
     cycle: tuple[int, ...]
     crowded: bool = False
+    length: int = 0
 
 
 @lru_cache(maxsize=16)
@@ -57,7 +58,8 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
         resource, mii, why = 2, 2, found
     if recurrence > resource:
         why = f"a recurrence of {len(cycle)} operation{'s' * (len(cycle) != 1)}"
-    return Bounds(resource, recurrence, mii, why, cycle)
+    length = max(longest_paths(problem.nodes, delays(problem), mii)[0], default=0)
+    return Bounds(resource, recurrence, mii, why, cycle, length=length)
 
 
 def _refuted_at_one(problem: Problem) -> str | None:

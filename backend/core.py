@@ -64,7 +64,7 @@ def raised(bounds: Bounds, found: Refutation) -> Bounds:
     if not found.nodes:
         return replace(bounds, resource=mii, mii=mii, binding=found.why, cycle=(), crowded=True)
     why = f"{found.why}, too many to be next to each other at {bounds.mii}"
-    return Bounds(bounds.resource, mii, mii, why, found.nodes, crowded=True)
+    return Bounds(bounds.resource, mii, mii, why, found.nodes, crowded=True, length=bounds.length)
 
 
 def refuted(problem: Problem, interval: int, slacks: Sequence[int] = SLACKS) -> tuple[int, ...]:

@@ -35,10 +35,9 @@ def longest(choice: Choice, bolder: Choice, interval: int) -> int:
 
     Where nobody knows how often loops run, iterations must not get longer, as some may be in vain.
     """
-    often = Fraction(choice.cycles * bolder.interval, choice.interval * bolder.cycles)
-    few = Fraction(choice.few * bolder.interval, choice.interval * bolder.few)
-    most = int(Fraction(GAIN) * min(often, few) * interval)
-    return most if choice.few == choice.cycles else min(most, interval)
+    fewer = min(Fraction(choice.iterations, bolder.iterations), Fraction(choice.fewest, bolder.fewest))
+    most = int(Fraction(GAIN) * fewer * interval)
+    return most if choice.fewest == choice.iterations else min(most, interval)
 
 
 def _kernels(best: Choice, free: Sequence[LoopTrips], trials: Trials) -> Iterator[ir.Kernel]:
@@ -71,6 +70,6 @@ def _made(kernel: ir.Kernel, best: Choice, trials: Trials) -> Choice | None:
     return made if made.kernel != best.kernel and trials.fits(made, best) else None
 
 
-def _cycles(choice: Choice, trials: Trials) -> Fraction:
+def _cycles(choice: Choice, trials: Trials) -> int:
     """Those of all iterations on a full array."""
-    return Fraction(choice.cycles * trials.full(choice), choice.interval)
+    return choice.iterations * trials.full(choice)

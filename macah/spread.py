@@ -137,7 +137,10 @@ def _unrolled(plain: Choice, trials: Trials) -> Choice:
 
 
 def _jammed(best: Choice, plain: Choice, trials: Trials) -> Choice:
-    """The choice with copies of loops around others, too, or first, where recurrences hold these up."""
+    """The choice with copies of loops around others, too, or first, where recurrences hold these up.
+
+    Rows at once may take as many cycles as rows that are an iteration each, but those are long.
+    """
     if not enabled(plain.kernel, "join_loops"):
         return best
     for start in dict.fromkeys((plain.kernel, best.kernel)):
@@ -147,8 +150,8 @@ def _jammed(best: Choice, plain: Choice, trials: Trials) -> Choice:
             left = without(trials.loops, {place for place, factor in start.unroll if factor == 0})
             made = with_copies(choice, [*around_one(left)], trials)
             if made.cycles <= GAIN * choice.cycles:
-                made = with_copies(made, innermost(left), trials, best.cycles / GAIN)
-                best = made if made.cycles <= GAIN * best.cycles else best
+                made = with_copies(made, innermost(left), trials, best.ended)
+                best = made if made.ended <= GAIN * best.ended else best
     return best
 
 

@@ -55,8 +55,8 @@ UNKNOWN_TRIPS = 64
 class Choice:
     """A lowered kernel with what is chosen for it, its final form, its graph, and what to expect of that.
 
-    `interval` leaves half of the units free, and `cycles` are those of all iterations; `few` the same where
-    loops of unknown trips make few. `bolder` is to be tried as well (bolder.py).
+    `interval` leaves half of the units free. There are so many `iterations`, and `fewest` where loops of
+    unknown trips make few. `bolder` is to be tried as well (bolder.py).
     """
 
     kernel: ir.Kernel
@@ -64,9 +64,24 @@ class Choice:
     dfg: DFG
     bounds: Bounds
     interval: int
-    cycles: int
-    few: int
+    iterations: int
+    fewest: int
     bolder: Choice | None = None
+
+    @property
+    def cycles(self) -> int:
+        """Those of all iterations."""
+        return self.iterations * self.interval
+
+    @property
+    def few(self) -> int:
+        """Those of the fewest iterations."""
+        return self.fewest * self.interval
+
+    @property
+    def ended(self) -> int:
+        """The cycles until the last iteration is over, too."""
+        return self.cycles + self.bounds.length
 
 
 class Trials:
@@ -198,8 +213,7 @@ class Trials:
             self._known[key] = final, *self._graphs[key, wanted]
         final, dfg, bounds = self._known[key]
         interval = max(bounds.mii, self.crowd(dfg))
-        often = self.iterations(kernel) * interval
-        few = self.iterations(kernel, FEW_TRIPS) * interval
+        often, few = self.iterations(kernel), self.iterations(kernel, FEW_TRIPS)
         return Choice(kernel, final, dfg, bounds, interval, often, few)
 
     def _most(self, kernel: ir.Kernel) -> int | None:

@@ -21,7 +21,7 @@ from macah import ir
 from macah.loop_trips import LoopTrips, Streams, loop_trips
 from macah.passes.pipeline import opened
 
-SIZES = (512, 256, 64, 16)
+SIZES = (1024, 512, 256, 64, 16)
 """So many operations a loop may become, at most; in the order to try."""
 
 

@@ -110,7 +110,7 @@ def test_what_is_not_mapped_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_bolder_may_take_longer_for_more_work() -> None:
     """Half the iterations may take 1.66 times as long, where it is known how many there are."""
-    plain = replace(choice_of(MIX), interval=4, cycles=400, few=400)
-    half = replace(plain, interval=8, cycles=400, few=400)
+    plain = replace(choice_of(MIX), interval=4, iterations=100, fewest=100)
+    half = replace(plain, interval=8, iterations=50, fewest=50)
     assert longest(plain, half, 4) == 6
-    assert longest(replace(plain, few=40), replace(half, few=40), 4) == 4
+    assert longest(replace(plain, fewest=10), replace(half, fewest=5), 4) == 4

@@ -257,6 +257,22 @@ def test_loops_around_others_get_copies_where_a_recurrence_of_these_holds_all_up
     assert copies == 1 or choice.cycles <= 400 * choice.interval
 
 
+def test_rows_at_once_are_chosen_where_rows_that_are_an_iteration_each_are_long() -> None:
+    body = """for (int row = 0; row < 8; row++) {
+      int z = 0, v = 0;
+      for (int k = 0; k < 40; k++) {
+        int y = b[row * 40 + k] * 1000 + z >> 12;
+        z = v + y * 1800;
+        v = y * 900;
+        c[row * 40 + k] = y;
+      }
+    }"""
+    choice = spread(lowered(body), FABRIC)
+    assert choice is not None
+    assert [(place.line, factor) for place, factor in choice.kernel.unroll] == [(3, 8)]
+    assert choice.ended < 40 * choice.interval + 40
+
+
 SEARCH = """unsigned r[3]; for (int d = 0; d < 3; d++) r[d] = d;
     for (int i = 0; i < n; i++) {{
         x <? in;
