@@ -46,6 +46,9 @@ MOST_NODES = 240
 MUCH = 0.25
 """Where short loops that become one iteration leave that share of the cycles, graphs may be `LARGER`."""
 
+ROOMY = 16
+"""But only where half of the units do them in so many cycles: on smaller arrays, mapping takes long."""
+
 
 def spread(
     kernel: ir.Kernel, fabric: Fabric, automatic: bool = True, most: int = MOST_NODES, jobs: int = 1
@@ -105,9 +108,10 @@ def _spread(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs:
     best = hurried(best, plain.body, trials)
     if best.kernel.unroll != kernel.unroll:
         best = _uncopied(best, base, plain.body, trials)
-    left = without(trials.loops, {place for place, factor in best.kernel.unroll if factor == 0})
-    free = [loop for loop in innermost(left) if copyable(loop)]
-    return with_bolder(best, free if copies else [], trials)
+    factors = dict(best.kernel.unroll)
+    left = without(trials.loops, {place for place, factor in factors.items() if factor == 0})
+    loops = [*innermost(left), *(loop for loop in around_one(left) if loop.where in factors)]
+    return with_bolder(best, [loop for loop in loops if copyable(loop)] if copies else [], trials)
 
 
 def _uncopied(best: Choice, base: Choice, body: ir.Body, trials: Trials) -> Choice:
@@ -182,7 +186,8 @@ def _cost(choice: Choice) -> tuple[int, int]:
 
 
 def _pays_whole(made: Choice, plain: Choice, trials: Trials) -> bool:
-    larger = LARGER if trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles else 1
+    pays = trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles
+    larger = LARGER if pays and trials.crowd(made.dfg) <= ROOMY else 1
     return _saves(made, plain) and len(made.dfg.nodes) <= larger * trials.most
 
 

@@ -24,6 +24,7 @@ from macah.spread import MOST_NODES, spread
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
+SMALL = load_fabric("grid4x4")
 
 
 def lowered(body: str) -> ir.Kernel:
@@ -257,6 +258,25 @@ def test_loops_around_others_get_copies_where_a_recurrence_of_these_holds_all_up
     assert copies == 1 or choice.cycles <= 400 * choice.interval
 
 
+XTEA = """for (int row = 0; row < 16; row++) {
+      unsigned v = a[row], w = c[row], sum = 0;
+      for (int k = 0; k < 400; k++) {
+        v += ((w << 4 ^ w >> 5) + w) ^ (sum + b[sum & 3]);
+        sum += 0x9E3779B9;
+        w += ((v << 4 ^ v >> 5) + v) ^ (sum + b[sum >> 11 & 3]);
+      }
+      a[row] = v; c[row] = w;
+    }"""
+
+
+def test_more_rows_at_once_are_tried_once_some_are_mapped() -> None:
+    choice = spread(lowered(XTEA), SMALL)
+    assert choice is not None
+    assert choice.bolder is not None
+    factors = choice.kernel.unroll, choice.bolder.kernel.unroll
+    assert [[(place.line, factor) for place, factor in one] for one in factors] == [[(3, 4)], [(3, 8)]]
+
+
 def test_rows_at_once_are_chosen_where_rows_that_are_an_iteration_each_are_long() -> None:
     body = """for (int row = 0; row < 8; row++) {
       int z = 0, v = 0;
@@ -453,6 +473,9 @@ def test_larger_graphs_are_chosen_where_they_leave_a_quarter_of_the_cycles() -> 
     assert plain is not None and choice is not None
     assert choice.cycles <= plain.cycles / 4
     assert len(choice.dfg.nodes) > MOST_NODES
+    small = spread(lowered(CIPHER), SMALL)
+    assert small is not None
+    assert len(small.dfg.nodes) <= MOST_NODES
 
 
 def test_banks_of_a_word_each_are_variables() -> None:
