@@ -8,11 +8,11 @@ The passes themselves say so when they are asked; this asks them again.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 
 from macah import ir
-from macah.body_copies import copyable
-from macah.loop_trips import LoopTrips, Streams, loop_trips
+from macah.body_copies import copyable, innermost
+from macah.loop_trips import Streams, loop_trips
 from macah.optional import enabled
 from macah.passes.bank_plan import not_banked
 from macah.passes.join_loops import not_joined
@@ -57,7 +57,7 @@ def _unrolling(kernel: ir.Kernel, automatic: bool) -> Iterator[Refusal]:
     plain, asked = opened(kernel), dict(kernel.unroll)
     large = sum(1 for _ in statements(plain.body)) > MOST_STATEMENTS
     left = without(loop_trips(plain), {place for place, copies in asked.items() if copies == 0})
-    for loop in _innermost(left):
+    for loop in innermost(left):
         if loop.where is None or loop.where in asked:
             continue
         if not automatic:
@@ -71,11 +71,6 @@ def _unrolling(kernel: ir.Kernel, automatic: bool) -> Iterator[Refusal]:
         else:
             why = f"copies do not save {100 - round(100 * GAIN)} % of the cycles, as far as the bounds tell"
         yield Refusal("unrolling", loop.where, why)
-
-
-def _innermost(loops: Iterable[LoopTrips]) -> Iterator[LoopTrips]:
-    for loop in loops:
-        yield from _innermost(loop.loops) if loop.loops else (loop,)
 
 
 def refusal_text(refusal: Refusal) -> str:
