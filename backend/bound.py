@@ -51,20 +51,21 @@ def minimum_interval(dfg: DFG, fabric: Fabric) -> Bounds:
     problem = Problem(dfg, fabric)
     _refuse_impossible(problem)
     resource, why = _resource_bound(problem)
-    recurrence, cycle = _recurrence_bound(problem)
+    arcs = delays(problem)
+    recurrence, cycle = _recurrence_bound(problem, arcs)
     mii = max(resource, recurrence, 1)
     refuse_recurrences(problem, mii)
-    if mii == 1 and (found := _refuted_at_one(problem)) is not None:
+    if mii == 1 and (found := _refuted_at_one(problem, arcs)) is not None:
         resource, mii, why = 2, 2, found
     if recurrence > resource:
         why = f"a recurrence of {len(cycle)} operation{'s' * (len(cycle) != 1)}"
-    length = max(longest_paths(problem.nodes, delays(problem), mii)[0], default=0)
+    length = max(longest_paths(problem.nodes, arcs, mii)[0], default=0)
     return Bounds(resource, recurrence, mii, why, cycle, length=length)
 
 
-def _refuted_at_one(problem: Problem) -> str | None:
+def _refuted_at_one(problem: Problem, arcs: list[Delay]) -> str | None:
     """Why there is no mapping at an interval of 1; None if that is not known."""
-    return crowded_at_one(problem) or refuted_at_one(problem, delays(problem))
+    return crowded_at_one(problem) or refuted_at_one(problem, arcs)
 
 
 def _refuse_impossible(problem: Problem) -> None:
@@ -289,9 +290,8 @@ def delays(problem: Problem) -> list[Delay]:
     return found
 
 
-def _recurrence_bound(problem: Problem) -> tuple[int, tuple[int, ...]]:
+def _recurrence_bound(problem: Problem, arcs: list[Delay]) -> tuple[int, tuple[int, ...]]:
     """The smallest interval that every cycle of uses and orders allows, and the nodes of one that binds."""
-    arcs = delays(problem)
     least, worst = tightest(arcs)
     if longest_paths(problem.nodes, arcs, least)[1]:
         raise DoesNotFit("a cycle within one iteration", Shortage.INTERVAL, least, 0, worst)

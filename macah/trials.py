@@ -203,8 +203,9 @@ class Trials:
         stages: dict[str, ir.Kernel] = {}
         final = optimize(kernel, stages.__setitem__)
         text = show_with_sizes(stages["bank_arrays"]) if "bank_arrays" in stages else ""
-        if kernel.unroll not in self._joined and "join_loops" in stages:
-            self._joined[kernel.unroll] = frozenset(joined_copies(self.loops, stages["join_loops"]))
+        if kernel.unroll not in self._joined:
+            joined = stages.get("join_loops")  # None if nothing is to be joined
+            self._joined[kernel.unroll] = frozenset(joined_copies(self.loops, joined) if joined else ())
         key = (text, *_wishes(kernel))
         if key not in self._known:
             if (key, wanted) not in self._graphs:
