@@ -11,6 +11,9 @@ from arch.fabric import Fabric
 from backend.dfg import DFG
 from macah.balance import latency
 
+EASY = 128
+"""Graphs of so many nodes are mapped to full arrays, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
@@ -44,6 +47,10 @@ class Capacity:
         streams = Counter(node.stream for node in dfg.nodes if node.stream is not None)
         words = max(streams.values(), default=1)
         return max(self.least, words, -(-len(dfg.nodes) // self.units), self._memory_interval(dfg))
+
+    def roomy_interval(self, dfg: DFG) -> int:
+        """That in which half of the units do all operations: large graphs are hard to map to more."""
+        return -(-2 * len(dfg.nodes) // self.units) if len(dfg.nodes) > EASY else 1
 
     def _memory_interval(self, dfg: DFG) -> int:
         """What the ports of memories allow: each copy of an array gets all stores and some of the loads."""

@@ -33,7 +33,10 @@ ZERO, ONE = Const(0), Const(1)
 
 @dataclass(slots=True)
 class Draft:
-    """A node whose operands may still be `Before`. `effect`: it stays though nothing uses it."""
+    """A node whose operands may still be `Before`. `effect`: it stays though nothing uses it.
+
+    `turn`: the node of another graph in whose place it takes part in orders.
+    """
 
     op: str
     operands: tuple[Value, ...]
@@ -43,11 +46,20 @@ class Draft:
     where: Place | None = None
     variable: str | None = None
     effect: bool = False
+    turn: int | None = None
 
     def with_operands(self, operands: tuple[Value, ...]) -> Draft:
         """The same done to other values."""
         return Draft(
-            self.op, operands, self.stream, self.memory, self.index, self.where, self.variable, self.effect
+            self.op,
+            operands,
+            self.stream,
+            self.memory,
+            self.index,
+            self.where,
+            self.variable,
+            self.effect,
+            self.turn,
         )
 
 

@@ -66,8 +66,9 @@ def improved(kernel: ir.Kernel, loop: Loop, effects: Effects) -> tuple[Loop, Eff
     done = set[str]()
     for name, step in STEPS:
         if enabled(kernel, name):
-            bases = [access.base for accesses in effects.accesses.values() for access in accesses.values()]
-            found = step(replace(loop, kept=tuple(dict.fromkeys(bases))), effects.words)
+            every = (access for accesses in effects.accesses.values() for access in accesses.items())
+            bases = {node: access.base for node, access in every}
+            found = step(replace(loop, bases=bases), effects.words)
             if found is not None:
                 new, loop = found
                 effects = _renumbered(effects, new)

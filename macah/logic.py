@@ -54,7 +54,7 @@ class _Rules(Rules):
             if isinstance(value, Use)
         )
         kept = [
-            *widths.loop.kept,
+            *widths.loop.bases.values(),
             *(widths.loop.final[v] for v in widths.variables),
         ]
         self.uses.update(value.node for value in kept if isinstance(value, Use))

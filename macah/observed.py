@@ -27,9 +27,9 @@ class Observed:
         self.goes_on = conditions.of(self.loop.final[alive]) if alive in self.loop.final else TRUE
         for variable in widths.variables:
             self._observe(self.loop.final[variable], TRUE if variable == alive else self.goes_on)
-        for value in self.loop.kept:
-            self._observe(value, TRUE)
         for number in reversed(widths.live):
+            if (base := self.loop.bases.get(number)) is not None:
+                self._observe(base, self.where(number, 0))
             for position, operand in enumerate(self.drafts[number].operands):
                 self._observe(operand, self.where(number, position))
 

@@ -18,15 +18,15 @@ class Loop:
     """A graph with what its variables are before the loop and at the end of an iteration.
 
     `alive` is 1 in the iterations that count: in others no effect happens, and values do not matter.
-    `kept` are values that are needed though no effect may use them. No more iterations than `most` count, if
-    that is known.
+    `bases` are needed, too, though no effect may use them: by the load or store whose address each is a part
+    of. No more iterations than `most` count, if that is known.
     """
 
     graph: Graph
     initial: Mapping[Variable, Const | LiveIn]
     final: Mapping[Variable, Value]
     alive: Variable
-    kept: tuple[Value, ...] = ()
+    bases: Mapping[int, Value] = field(default_factory=dict)
     most: int | None = None
 
     def live(self, without: Mapping[int, tuple[int, ...]] = _NONE) -> tuple[list[int], list[Variable]]:
@@ -36,7 +36,7 @@ class Loop:
         """
         drafts = self.graph.drafts
         pending: list[Value] = [Use(number) for number, draft in enumerate(drafts) if draft.effect]
-        pending += self.kept
+        pending += self.bases.values()
         found, variables = set[int](), dict[Variable, None]()
         while pending:
             value = pending.pop()

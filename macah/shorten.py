@@ -150,8 +150,9 @@ def _shortened(dfg: DFG, capacity: Capacity, broad: bool, ahead: bool = False) -
         if search.feasible(aim, not ahead):
             found = to_dfg(dfg, search.choices, search.drafts, search.times.chosen)
             bound = max(capacity.least_interval(found), slow_cycles(found, floor)[0])
+            worse = max(bound, capacity.roomy_interval(found)) > max(reached, capacity.roomy_interval(best))
             # a value that never changes may have been found to be itself
-            if bound < reached and is_ordered(found):
+            if bound < reached and not worse and is_ordered(found):
                 best, reached = found, bound
         elif stride == 1:
             break

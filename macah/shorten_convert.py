@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 
 from arch.ops import OPS
 from backend.dfg import DFG, Const, LiveIn, Node, Operand, Use, evaluation_order
@@ -46,13 +47,14 @@ def from_dfg(dfg: DFG) -> tuple[Choices, list[int]]:
         elif node.op == "mov":
             made = operands[0]
         else:
-            draft = Draft(node.op, operands, node.stream, node.memory, node.index, node.where)
-            made = graph.shared(draft) if node.memory in pure_memories else Use(graph.add(draft))
+            turn = None if node.memory in pure_memories else number
+            draft = Draft(node.op, operands, node.stream, node.memory, node.index, node.where, turn=turn)
+            made = graph.shared(draft) if turn is None else Use(graph.add(draft))
         choices.enter()
         drafts[number] = made.node if isinstance(made, Use) and not made.output else choices.alias(made)
         if node.variable is not None:
             graph.name(Use(drafts[number]), node.variable)
-        if not OPS[node.op].pure and node.memory not in pure_memories:
+        if not OPS[node.op].pure and node.op != "load":
             choices.fixed.add(drafts[number])
     for use, before in delayed.items():
         past = Past(drafts[use.node], use.output, (use.initial,) * use.distance)
@@ -62,12 +64,12 @@ def from_dfg(dfg: DFG) -> tuple[Choices, list[int]]:
 
 
 def order_arcs(dfg: DFG, drafts: list[int]) -> dict[int, list[Arc]]:
-    """The orders that each draft must keep."""
+    """The orders that drafts must keep, by the node in whose turn they are."""
     found: dict[int, list[Arc]] = {}
     for order in dfg.orders:
         before, after = dfg.nodes[order.before], dfg.nodes[order.after]
         cycles = order.delay - latency(before.op) + latency(after.op)
-        found.setdefault(drafts[after.id], []).append(Arc(drafts[before.id], order.distance, cycles, None))
+        found.setdefault(after.id, []).append(Arc(drafts[before.id], order.distance, cycles, None))
     return found
 
 
@@ -110,9 +112,14 @@ class _Builder:
             node = self.nodes[number]
             operands = tuple([_renumbered(operand, new) for operand in node.operands])
             nodes.append(replace(node, id=position, operands=operands))
+        turns: dict[int | None, list[int]] = {}
+        for number, position in new.items():
+            if number < len(self.choices.graph.drafts):
+                turns.setdefault(self.choices.graph.drafts[number].turn, []).append(position)
         orders = tuple(
-            replace(o, before=new[self.drafts[o.before]], after=new[self.drafts[o.after]])
-            for o in self.dfg.orders
+            replace(order, before=before, after=after)
+            for order in self.dfg.orders
+            for before, after in product(turns.get(order.before, ()), turns.get(order.after, ()))
         )
         live_ins = positions(operand.index for operand in live_ins_of(nodes))
         memories = positions(node.memory for node in nodes if node.memory is not None)

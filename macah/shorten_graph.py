@@ -182,7 +182,7 @@ class Choices:
         for value in operands:
             if (past := self.meant(value)) is not None:
                 self.users.setdefault(past.node, []).append(node)
-        return draft.op, operands, draft.memory
+        return draft.op, operands, draft.memory, draft.turn
 
     def is_predicate(self, value: Value) -> bool:
         return self.graph.holds(value)
@@ -261,9 +261,11 @@ class Choices:
         return self.past(Past(past.node, past.output, past.initials[distance:]))
 
     def again(self, draft: Draft, values: Iterable[Value], where: Place | None = None) -> Value:
-        """The same operation on other values; a load is one of an array that nothing stores to.
+        """The same operation on other values.
 
-        That of a constant element of a table is this constant: `t[c ? 3 : 4]` is `c ? t[3] : t[4]`.
+        A load of a constant element of a table is this constant: `t[c ? 3 : 4]` is `c ? t[3] : t[4]`. One of
+        an array that something stores to stands in the same orders. So it loads what the other one would if
+        its address is that of the other one, and what it loads is not chosen otherwise.
         """
         if draft.op != "load":
             return self.apply(draft.op, *values, where=where or draft.where)
@@ -271,8 +273,8 @@ class Choices:
         if draft.memory in self.tables and isinstance(address := operands[0], Const):
             table = self.tables[draft.memory]
             return Const(table[address.value]) if address.value < len(table) else ZERO
-        copy = Draft("load", operands, memory=draft.memory, where=draft.where)
-        use = self.graph.shared(copy)
+        copy = Draft("load", operands, memory=draft.memory, where=draft.where, turn=draft.turn)
+        use = self.graph.shared(copy, draft.turn)
         self.enter()
         return use
 

@@ -69,7 +69,7 @@ class Times:
         """Note what the next way waits for, and what it only delays."""
         draft = self.choices.graph.drafts[way]
         cycles = 0 if draft.op == "mov" else latency(draft.op)
-        found = list(self.orders.get(way, ()))
+        found = [] if draft.turn is None else list(self.orders.get(draft.turn, ()))
         for position, value in enumerate(draft.operands):
             past = self.choices.meant(value)
             if past is not None:

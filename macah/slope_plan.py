@@ -266,7 +266,7 @@ def _closed(
         steps.append(offsets[final.node])
     if not steps or steps[0] == LEVEL or any(step != steps[0] for step in steps):
         return None
-    kept = {value.variable for value in loop.kept if isinstance(value, Before)}
+    kept = {value.variable for value in loop.bases.values() if isinstance(value, Before)}
     return None if kept.intersection(variables) else Component(steps[0], offsets, tests, variables)
 
 

@@ -4,8 +4,9 @@ import random
 
 import pytest
 from kernels import outcome, outcome_of_graph, seldom_shortened
+from test_lower import lowered
 
-from backend.dfg import Word, show_dfg
+from backend.dfg import Use, Word, show_dfg
 from macah import ir
 from macah.ir import Apply, Array, Assign, Const, If, Read, Stream, Variable
 from macah.passes.pipeline import optimize
@@ -203,3 +204,16 @@ def test_random_nests_of_conditions(seed):
         assert outcome_of_graph(kernel, dfg, data) == outcome(kernel, data), show_kernel(kernel) + show_dfg(
             dfg
         )
+
+
+@pytest.mark.parametrize("stored", ["", "t[x & 7] = i;"])
+def test_an_address_is_what_it_is_where_the_element_matters(stored: str) -> None:
+    """Also if the orders of accesses are found from a part of it."""
+    body = f"int y = x & 1 ? x & 6 : i & 3; {stored} if (x & 1) s += y; else s += t[t[y] + 1 & 7]; out <! s;"
+    loop = f"for (int i = 0; i < n; i++) {{ int x; x <? in; {body} }}"
+    source = f"void f(int stream in, int stream out, int t[9], int n) {{ int s = 0; kernel {{ {loop} }} }}"
+    dfg = build_dfg(optimize(lowered(source)))
+    address = next(node.operands[0] for node in dfg.nodes if node.op == "load")
+    assert isinstance(address, Use)
+    behind = {address.node} | {u.node for u in dfg.nodes[address.node].operands if isinstance(u, Use)}
+    assert "select" not in {dfg.nodes[node].op for node in behind}

@@ -126,6 +126,43 @@ def test_of_tables_only_elements_that_may_be_loaded_are_known():
         assert run_dfg(dfg, [], received).outputs == run_dfg(shorter, [], received).outputs
 
 
+FILLED = "for (int k = 0; k < 64; k++) t[k] <? in;"
+WALKS = {
+    "read": (8, "q = t[q & 63] == x ? q + 1 : t[q + 7 & 63]; if (x & 1) q = t[q & 63]; out <! q;"),
+    "written before": (8, "t[x & 63] = i; q = t[q & 63]; q = t[(q & 4 ? q : q + x) & 63]; out <! q;"),
+    "written after": (6, "q = t[(t[q & 63] == x ? q + 1 : q ^ 5) & 63]; t[i & 63] = x; out <! q;"),
+    "two": (
+        7,
+        "int y = t[q & 63]; q = y > x ? y : q - 1; y = t[(y & 1 ? q : 3) & 63]; t[i & 63] = y; out <! y;",
+    ),
+}
+"""What is loaded decides where else to load, from an array that is stored to: recurrences of so many cycles, and
+of one or two more where these loads are made in one way only."""
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_loads_of_what_is_stored_to_are_chosen_from_with_the_same_orders(name: str) -> None:
+    cycles, body = WALKS[name]
+    loop = f"for (int i = 0; i < n; i++) {{ int x; x <? in; {body} }}"
+    source = (
+        f"void f(int stream in, int stream out, int n) {{ int t[64], q = 0; kernel {{ {FILLED} {loop} }} }}"
+    )
+    dfg = build_dfg(optimize(replace(lowered(source), without=frozenset({"shorten"}))), FABRIC)
+    shorter = shorten(dfg, ANY_NUMBER)
+    assert slow_cycles(shorter, 1)[0] == cycles
+    received = {0: [(k * 37 + k * k) & 63 for k in range(300)]}
+    runs = [run_dfg(g, [200] * len(g.live_ins), received) for g in (dfg, shorter)]
+    assert runs[0].outputs == runs[1].outputs
+    assert orders(shorter) == {*orders(dfg)} != set()
+
+
+def orders(dfg: DFG) -> set[tuple[object, ...]]:
+    """Which loads, by their places in the program, stand in which orders with stores."""
+    ends = ([dfg.nodes[o.before], dfg.nodes[o.after]] for o in dfg.orders)
+    found = ((*((n.op, n.where) for n in pair), o) for pair, o in zip(ends, dfg.orders, strict=True))
+    return {(*pair, o.distance, o.delay) for *pair, o in found if {op for op, _ in pair} == {"load", "store"}}
+
+
 PRODUCT = """
 void f(unsigned stream in, unsigned stream out, int n) {
   unsigned x[64], y[64];
