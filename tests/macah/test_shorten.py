@@ -136,8 +136,8 @@ WALKS = {
         "int y = t[q & 63]; q = y > x ? y : q - 1; y = t[(y & 1 ? q : 3) & 63]; t[i & 63] = y; out <! y;",
     ),
 }
-"""What is loaded decides where else to load, from an array that is stored to: recurrences of so many cycles, and
-of one or two more where these loads are made in one way only."""
+"""What is loaded decides where else to load, from an array that is stored to: recurrences of so many cycles,
+and of one or two more where these loads are made in one way only."""
 
 
 @pytest.mark.parametrize("name", WALKS)
