@@ -29,16 +29,16 @@ def _copied(best: Choice, free: list[LoopTrips], trials: Trials, most: float, od
     """The same; `odd`: as `Room` says."""
     fixed = dict(best.kernel.unroll)
     # What runs nobody knows how often must not pay for copies of something else, unless that is deeper.
-    depth = {
-        loop.where: depth for loop, depth in _depths(trials.loops) if loop.trips is None and not loop.rows
-    }
+    depths = list(_depths(trials.loops))
+    depth = {loop.where: depth for loop, depth in depths}
+    unknown = {loop.where for loop, _ in depths if loop.trips is None and not loop.rows}
     limited = best.interval, best.bounds.mii
     for loop in free:
         if loop.where is None or loop.where in fixed or not copyable(loop):
             continue
-        others = [depth[where] for where in depth if where != loop.where]
+        others = [depth[where] for where in unknown if where != loop.where]
         deepest = depth.get(loop.where, 0) > max(others, default=-1)
-        best = _copies(best, loop, trials, most, (inf, inf) if deepest or not depth else limited, odd)
+        best = _copies(best, loop, trials, most, (inf, inf) if deepest else limited, odd)
     return best
 
 

@@ -213,6 +213,14 @@ def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_tw
     assert len(set(made)) == len(made) <= 8
 
 
+def test_loops_deeper_than_one_of_unknown_trips_get_copies_though_its_iterations_take_longer() -> None:
+    unknown = "int n = 0; unsigned v; v <? in; while (!(v >> 30) && n < 31) { v = v * 3 ^ n; n++; }"
+    row = "int s = 0; for (int i = k; i < 160; i++) s += a[i] * a[i - k]; b[k] = s + n;"
+    choice = spread(lowered(f"{unknown} for (int k = 0; k < 9; k++) {{ {row} }}"), FABRIC)
+    assert choice is not None
+    assert [factor for _, factor in choice.kernel.unroll] == [8]
+
+
 def test_more_copies_are_not_tried_where_each_waits_for_the_one_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
