@@ -15,7 +15,7 @@ from .recipe import patient
 from .refusal import no_routes, out_of_time, too_many_values
 from .retime import frugal_schedule
 from .settle import LONGEST, SOON
-from .solved import Asking, small
+from .solved import last, small
 from .soon import soon_mapped
 from .tries import FUTILE, NEARLY, Tries
 
@@ -146,12 +146,12 @@ class Search(Tries):
 
     def _hope(self) -> None:
         """Ask the solver once more below what was reached, with patience, where the bound is near."""
-        while self.overwritten and self.best is not None and self.best.interval > self.least:
+        while self.best is not None and self.best.interval > self.least:
             interval = self.best.interval - 1
             trials = self._trials(interval)
             if trials.refuted or self._distant(interval):
                 return
-            found = Asking(self.problem, interval, self.options.effort).last(self.clock.left())
+            found = last(self.problem, interval, self.options.effort, self.clock.left())
             if found is None:
                 return
             self.best = found

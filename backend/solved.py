@@ -9,6 +9,7 @@ conflicts, so results repeat.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -84,9 +85,14 @@ than LARGEST; with more than FAR none."""
 
 NEAR, FAR = 1.1, 1.3
 
-WIDEST_LAST, LAST = 2000, 9500
+WIDEST_LAST, LAST = 4200, 14_000
 """The last question of a search, with that slack: so many conflicts, of graphs of up to that size. Where none
 of the narrower schedules will do, one of these does, at times; the solver needs a second."""
+
+LOOPED, LOOPED_LAST = 32, ((1, "usual", 2500),)
+TINY, TINY_LAST = 16, ((2, "swift", 6500), (1, "swift", 6000))
+"""The last questions where wires lead back to each other, at intervals up to SHORT: about graphs of up to so
+many operations, whose clauses are written soon. More about the smallest: one cycle less is worth seconds."""
 
 WIDEST = 40_000
 """That is asked only of graphs of up to so many operations times registers times cycles of slack: beyond,
@@ -175,13 +181,36 @@ def solved(
 
 def timed(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
     """A mapping of a `tight` graph, if that is found soon."""
+    questions = OVERWRITTEN_TIGHT if only_outputs(problem.fabric)[0] else TIGHT_QUESTIONS
+    return _first(problem, interval, effort, seconds, questions)
+
+
+def last(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
+    """A mapping of a small graph, for which other questions were narrower, if any: the last hope of a search."""
+    if overwritten(problem):
+        return Asking(problem, interval, effort).last(seconds)
+    if not problem.fabric.loops or problem.fabric.planes or problem.nodes > LOOPED or interval > SHORT:
+        return None
+    return _first(
+        problem, interval, effort, seconds, (*LOOPED_LAST, *(TINY_LAST if problem.nodes <= TINY else ()))
+    )
+
+
+def _first(
+    problem: Problem,
+    interval: int,
+    effort: float,
+    seconds: float,
+    questions: Iterable[tuple[int, str, int]],
+) -> Mapping | None:
+    """The first mapping that an answer gives, where there is one within `seconds`."""
     from .exact import Way, prove
 
-    questions = OVERWRITTEN_TIGHT if only_outputs(problem.fabric)[0] else TIGHT_QUESTIONS
+    until = time.monotonic() + seconds
     for slack, way, conflicts in questions:
-        budget = round(effort * conflicts)
-        proof = prove(problem.dfg, problem.fabric, interval, slack, budget, seconds, Way(way))
-        if proof.mapping:
+        budget, left = round(effort * conflicts), until - time.monotonic()
+        proof = prove(problem.dfg, problem.fabric, interval, slack, budget, left, Way(way))
+        if proof.mapping or left <= 0:
             return proof.mapping
     return None
 

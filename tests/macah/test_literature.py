@@ -11,6 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from arch.describe import load_fabric
+from macah.compile import fronts, map_front
+from macah.options import Options
+from macah.program import read_program
+from macah.stages import Stages
+
 PROGRAMS = sorted((Path(__file__).parents[2] / "benchmarks" / "literature").glob("*.macah"))
 
 QUICK = {("adpcm_decoder", "dataflow"), ("gsm", "dataflow"), ("gsm", "satmapit"), ("fir", "hycube")}
@@ -50,6 +56,18 @@ def cases() -> list[object]:
 @pytest.mark.parametrize(("program", "how"), cases())
 def test_a_kernel_computes_what_plain_c_does(program: Path, how: str, tmp_path: Path) -> None:
     assert run(*WAYS[how], program) == in_plain_c(program, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "array", "least"),
+    [("bicg", "hycube:4x4", 1), ("viterbi", "hycube:4x4", 2), ("hotspot", "satmapit:3x3", 4)],
+)
+def test_what_only_the_solver_maps_at_the_bound_is_mapped_there(name: str, array: str, least: int) -> None:
+    (program,) = (one for one in PROGRAMS if one.stem == name)
+    fabric, options = load_fabric(array), Options(program, arch=array, unroll=("none",))
+    (front,) = fronts(read_program(program), {}, options, Stages())
+    assert map_front(front, fabric, options, Stages())[1].interval == least
 
 
 def test_all_kernels_are_found() -> None:
