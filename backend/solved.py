@@ -186,7 +186,7 @@ def timed(problem: Problem, interval: int, effort: float, seconds: float) -> Map
 
 
 def last(problem: Problem, interval: int, effort: float, seconds: float) -> Mapping | None:
-    """A mapping of a small graph, for which other questions were narrower, if any: the last hope of a search."""
+    """A mapping of a small graph, about which other questions were narrower, if any: a last hope."""
     if overwritten(problem):
         return Asking(problem, interval, effort).last(seconds)
     if not problem.fabric.loops or problem.fabric.planes or problem.nodes > LOOPED or interval > SHORT:
