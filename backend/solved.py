@@ -89,7 +89,7 @@ WIDEST_LAST, LAST = 4200, 14_000
 """The last question of a search, with that slack: so many conflicts, of graphs of up to that size. Where none
 of the narrower schedules will do, one of these does, at times; the solver needs a second."""
 
-LOOPED, LOOPED_LAST = 32, ((1, "usual", 2500),)
+LOOPED, LOOPED_LAST = 24, ((1, "usual", 2500),)
 TINY, TINY_LAST = 16, ((2, "swift", 6500), (1, "swift", 6000))
 """The last questions where wires lead back to each other, at intervals up to SHORT: about graphs of up to so
 many operations, whose clauses are written soon. More about the smallest: one cycle less is worth seconds."""

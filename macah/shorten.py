@@ -97,6 +97,8 @@ def shorten(dfg: DFG, capacity: Capacity) -> DFG:
 
 @lru_cache(maxsize=REMEMBERED)
 def _shortest(dfg: DFG, capacity: Capacity) -> DFG:
+    if capacity.patient:  # goes on where the usual search ends, which takes a fraction of doing all again
+        return _repeated(_shortest(dfg, replace(capacity, patient=False)), capacity, True)
     if (best := _without_masks(dfg, capacity)) is not dfg:
         return best
     manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
