@@ -76,8 +76,8 @@ class Budget:
 
 
 USUAL = Budget(ways=12, new=1200, drafts=30_000)
-PATIENT = Budget(ways=24, new=4000, drafts=200_000)
-"""Three times the seconds."""
+PATIENT = Budget(ways=16, new=4000, drafts=200_000)
+"""Two to three times the seconds."""
 
 REMEMBERED = 64
 """What became of so many graphs is known, as choices for a kernel often come to the same graph."""
@@ -97,8 +97,6 @@ def shorten(dfg: DFG, capacity: Capacity) -> DFG:
 
 @lru_cache(maxsize=REMEMBERED)
 def _shortest(dfg: DFG, capacity: Capacity) -> DFG:
-    if capacity.patient:  # goes on where the usual search ends, which takes a fraction of doing all again
-        return _repeated(_shortest(dfg, replace(capacity, patient=False)), capacity, True)
     if (best := _without_masks(dfg, capacity)) is not dfg:
         return best
     manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
