@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How long `macahc` takes from source to Verilog for each example on grid8x8, and what it reaches.
 
-    .venv/bin/python benchmarks/compile.py [ARCH]
+    .venv/bin/python benchmarks/compile.py [--arch ARCH] [EXAMPLE...]
 
 Seconds are wall-clock time of the whole command, the best of three; `aim` is what it should stay under.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -34,11 +35,17 @@ def seconds(source: Path, arch: str) -> float:
 
 
 def main() -> None:
-    arch = sys.argv[1] if len(sys.argv) > 1 else "grid8x8"
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE")
+    parser.add_argument("--arch", default="grid8x8")
+    options = parser.parse_args()
+    arch, wanted = options.arch, options.examples
     print(
         f"{'example':10} {'ops':>5} {'II':>4} {'MII':>4} {'II/MII':>7} {'seconds':>8} {'aim':>5} {'s/aim':>6}"
     )
     for source in sorted(EXAMPLES.glob("*.macah")):
+        if wanted and source.stem not in wanted:
+            continue
         spent = seconds(source, arch)
         aim = AIMS.get(source.stem)
         limit = f"{aim:5.1f} {spent / aim:6.2f}" if aim else f"{'-':>5} {'-':>6}"

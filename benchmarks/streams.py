@@ -90,7 +90,7 @@ static void *send_words(void *p) { pin(0); for (int i = 0; i < words; i++) macah
 static void *send_blocks(void *p) {
   pin(0);
   MACAH_BATCH; MACAH_TO(s);
-  for (int i = 0; i < words; i++) macah_batch_send(s, i);
+  for (int i = 0; i < words; i++) macah_batch_send(macah_to_s, s, i);
   macah_publish(macah_all);
   return p;
 }
@@ -101,7 +101,7 @@ static uint64_t receive(const char *way) {
   if (*way == 'w') for (int i = 0; i < words; i++) { uint32_t x; macah_receive(x, s); sum += x; }
   if (*way == 'b') {
     MACAH_BATCH; MACAH_FROM(s);
-    for (int i = 0; i < words; i++) { uint32_t x; macah_batch_receive(x, s); sum += x; }
+    for (int i = 0; i < words; i++) { uint32_t x; macah_batch_receive(macah_from_s, x, s); sum += x; }
     macah_publish(macah_all);
   }
   return sum;

@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from sim.cosim import LINK_FLAGS, RUNTIME_SOURCES
+
 HERE = Path(__file__).resolve().parent / "translated"
 
 
@@ -30,7 +32,9 @@ def build(folder: Path) -> Path:
     ):
         compiler = ["cc", "-std=gnu11", "-O2", *flags, "-c", str(source)]
         subprocess.run(compiler, check=True, cwd=folder)
-    subprocess.run(["cc", "kernels.o", "hand.o", "compare.o", "-o", "compare"], check=True, cwd=folder)
+    objects, runtime = ("kernels.o", "hand.o", "compare.o"), map(str, RUNTIME_SOURCES)
+    linker = ["cc", "-std=gnu11", "-O2", "-pthread", *LINK_FLAGS, *objects, *runtime, "-o", "compare"]
+    subprocess.run(linker, check=True, cwd=folder)
     return folder / "compare"
 
 
