@@ -96,30 +96,21 @@ class _Builder:
         self.copies: set[int] = set()
 
     def run(self) -> DFG:
-        self.pending = sorted(self.choices.fixed)
-        while self.pending:
-            number = self.pending.pop()
-            if number not in self.nodes:
-                draft = self.choices.graph.drafts[number]
-                operands = tuple([self.operand(value) for value in draft.operands])
-                name = draft.variable or self.choices.graph.drafts[self.choices.find(number)].variable
-                self.nodes[number] = Node(
-                    0, draft.op, operands, draft.stream, draft.memory, draft.index, draft.where, name
-                )
+        self.make(sorted(self.choices.fixed))
+        # Orders of what is around a load may be told by those of the load alone: so one stays, needed or not.
+        ends = {end for order in self.dfg.orders for end in (order.before, order.after)}
+        self.make([self.drafts[end] for end in sorted(ends - self.turns().keys())])
         new = {number: position for position, number in enumerate(sorted(self.nodes))}
         nodes = []
         for number, position in new.items():
             node = self.nodes[number]
             operands = tuple([_renumbered(operand, new) for operand in node.operands])
             nodes.append(replace(node, id=position, operands=operands))
-        turns: dict[int | None, list[int]] = {}
-        for number, position in new.items():
-            if number < len(self.choices.graph.drafts):
-                turns.setdefault(self.choices.graph.drafts[number].turn, []).append(position)
+        turns = self.turns()
         orders = tuple(
-            replace(order, before=before, after=after)
+            replace(order, before=new[before], after=new[after])
             for order in self.dfg.orders
-            for before, after in product(turns.get(order.before, ()), turns.get(order.after, ()))
+            for before, after in product(turns[order.before], turns[order.after])
         )
         live_ins = positions(operand.index for operand in live_ins_of(nodes))
         memories = positions(node.memory for node in nodes if node.memory is not None)
@@ -130,6 +121,27 @@ class _Builder:
             memories=tuple(memory for m, memory in enumerate(self.dfg.memories) if m in memories),
             live_ins=tuple(name for i, name in enumerate(self.dfg.live_ins) if i in live_ins),
         )
+
+    def make(self, numbers: list[int]) -> None:
+        """Make nodes of some drafts, and of all that they need."""
+        self.pending = numbers
+        while self.pending:
+            number = self.pending.pop()
+            if number not in self.nodes:
+                draft = self.choices.graph.drafts[number]
+                operands = tuple([self.operand(value) for value in draft.operands])
+                name = draft.variable or self.choices.graph.drafts[self.choices.find(number)].variable
+                self.nodes[number] = Node(
+                    0, draft.op, operands, draft.stream, draft.memory, draft.index, draft.where, name
+                )
+
+    def turns(self) -> dict[int | None, list[int]]:
+        """The drafts that have become nodes, by the node of the first graph in whose turn they are."""
+        found: dict[int | None, list[int]] = {}
+        for number in sorted(self.nodes):
+            if number < len(self.choices.graph.drafts):
+                found.setdefault(self.choices.graph.drafts[number].turn, []).append(number)
+        return found
 
     def operand(self, value: Value) -> Operand:
         initials: tuple[Const | LiveIn, ...] = ()

@@ -156,6 +156,26 @@ def test_loads_of_what_is_stored_to_are_chosen_from_with_the_same_orders(name: s
     assert orders(shorter) == {*orders(dfg)} != set()
 
 
+def test_stores_keep_their_order_where_a_load_between_them_is_not_needed() -> None:
+    """They have none of their own, as both are in one with the load, though the load is another's choice."""
+    body = "t[x & 63] = i; q = t[(t[q & 63] == x ? q + 1 : q ^ 5) & 63]; int y = t[i & 63]; t[q & 63] = y;"
+    loop = f"for (int i = 0; i < n; i++) {{ int x; x <? in; {body} out <! q; }}"
+    source = f"void f(int stream in, int stream out, int n) {{ int t[64], q = 0; kernel {{ {loop} }} }}"
+    dfg = build_dfg(optimize(replace(lowered(source), without=frozenset({"shorten"}))), FABRIC)
+    stores = [node for node in dfg.nodes if node.op == "store"]
+    needed = {u.node for store in stores for u in store.operands[1:2] if isinstance(u, Use)}
+    load = next(node for node in dfg.nodes if node.id in needed and node.op == "load")
+    without = [
+        replace(n, operands=tuple(Const(7) if o == Use(load.id) else o for o in n.operands))
+        for n in dfg.nodes
+    ]
+    dfg = replace(dfg, nodes=tuple(without))
+    shorter = shorten(dfg, ANY_NUMBER)
+    assert slow_cycles(shorter, 1)[0] < slow_cycles(dfg, 1)[0]
+    assert orders(shorter) == {*orders(dfg)}
+    assert {load.where} <= {where for pair in orders(shorter) for _, where in pair[:2]}
+
+
 def orders(dfg: DFG) -> set[tuple[object, ...]]:
     """Which loads, by their places in the program, stand in which orders with stores."""
     ends = ([dfg.nodes[o.before], dfg.nodes[o.after]] for o in dfg.orders)
