@@ -191,9 +191,8 @@ def last(problem: Problem, interval: int, effort: float, seconds: float) -> Mapp
         return Asking(problem, interval, effort).last(seconds)
     if not problem.fabric.loops or problem.fabric.planes or problem.nodes > LOOPED or interval > SHORT:
         return None
-    return _first(
-        problem, interval, effort, seconds, (*LOOPED_LAST, *(TINY_LAST if problem.nodes <= TINY else ()))
-    )
+    questions = (*LOOPED_LAST, *TINY_LAST) if problem.nodes <= TINY else LOOPED_LAST
+    return _first(problem, interval, effort, seconds, questions)
 
 
 def _first(
@@ -204,6 +203,7 @@ def _first(
     questions: Iterable[tuple[int, str, int]],
 ) -> Mapping | None:
     """The first mapping that an answer gives, where there is one within `seconds`."""
+    # Imported here: loading a solver takes time, and few kernels need one.
     from .exact import Way, prove
 
     until = time.monotonic() + seconds

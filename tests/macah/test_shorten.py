@@ -157,7 +157,7 @@ def test_loads_of_what_is_stored_to_are_chosen_from_with_the_same_orders(name: s
 
 
 def test_stores_keep_their_order_where_a_load_between_them_is_not_needed() -> None:
-    """They have none of their own, as both are in one with the load, though the load is another's choice."""
+    """Theirs is told by those of either with the load alone."""
     body = "t[x & 63] = i; q = t[(t[q & 63] == x ? q + 1 : q ^ 5) & 63]; int y = t[i & 63]; t[q & 63] = y;"
     loop = f"for (int i = 0; i < n; i++) {{ int x; x <? in; {body} out <! q; }}"
     source = f"void f(int stream in, int stream out, int n) {{ int t[64], q = 0; kernel {{ {loop} }} }}"
