@@ -20,9 +20,9 @@ class Capacity:
     """So many operations, and accesses to one memory; those of `grid8x8` where nothing is known.
 
     `multiplies`: whatever can add can multiply and add, in no more cycles than shift and add. `memories`: so
-    many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `wanted`: the
-    graph is of use only with an interval below, if anything is known of that, and `most`: with so many
-    operations at most. `least`: intervals below are of no use. `sends_and_closes`: ports can do both at once.
+    many there are for arrays and copies of them (`macah/copies.py`); 0 if arrays get no copies. `slowest`:
+    graphs whose recurrences take more cycles are left so, if that is known, and `most`: those of more
+    operations. `least`: intervals below are of no use. `sends_and_closes`: ports can do both at once.
     `patient`: shorter recurrences are looked for longer. `fabric`: whose latencies are known.
     """
 
@@ -30,7 +30,7 @@ class Capacity:
     ports: int = 2
     multiplies: bool = True
     memories: int = 0
-    wanted: int | None = None
+    slowest: int | None = None
     most: int | None = None
     least: int = 1
     sends_and_closes: bool = True

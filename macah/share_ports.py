@@ -28,6 +28,7 @@ from macah.forward import forwarded_in_graph
 from macah.optional import enabled
 from macah.share_units import relieved_ports
 from macah.short_recurrences import with_short_recurrences
+from macah.shorten import bound
 
 MOST_NODES = 300
 """Larger graphs are left as they are."""
@@ -64,6 +65,9 @@ def with_shared_ports(
             joined = relieved_ports(apart, ports, flags)
             moved = most_moved(joined, ports)
             if moved >= crowded or _least_interval(joined, capacity) >= bounds.mii:
+                continue
+            # Where recurrences bind, what is joined must not wait for more than before.
+            if bounds.resource < bounds.mii and bound(joined, capacity) > bound(apart, capacity):
                 continue
             crowded = moved  # only what is joined further is worth another try
             if minimum_interval(better := made(joined), fabric).mii < bounds.mii:

@@ -59,10 +59,6 @@ PATIENCE_ALONE = 60
 
 STEPS = 24
 
-HOPELESS = 8
-"""Graphs with recurrences that need so many times what is wanted are left as they are: looking for shorter
-ones takes long there, and seldom leaves less than half."""
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -90,9 +86,9 @@ def shorten(dfg: DFG, capacity: Capacity) -> DFG:
     """
     if len(dfg.nodes) > (MOST_NODES if capacity.most is None else capacity.most):
         return dfg
-    if capacity.wanted is not None and bound(dfg, capacity) >= HOPELESS * capacity.wanted:
+    if capacity.slowest is not None and bound(dfg, capacity) > capacity.slowest:
         return dfg
-    return _shortest(dfg, replace(capacity, wanted=None, most=None))
+    return _shortest(dfg, replace(capacity, slowest=None, most=None))
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -41,16 +41,16 @@ def build_dfg(
     kernel: ir.Kernel,
     fabric: Fabric | None = None,
     *,
-    wanted: int | None = None,
+    slowest: int | None = None,
     most: int | None = None,
     least: int = 1,
 ) -> DFG:
     """The dataflow graph of a kernel in its final form, made for an architecture if that is known.
 
-    `wanted`, `most` and `least`: as in `Capacity`.
+    `slowest`, `most` and `least`: as in `Capacity`.
     """
     capacity = capacity_of(fabric)
-    capacity = replace(capacity, wanted=wanted, most=most, least=least, patient=kernel.patient)
+    capacity = replace(capacity, slowest=slowest, most=most, least=least, patient=kernel.patient)
     if not enabled(kernel, "copies"):
         capacity = replace(capacity, memories=0)
     if fabric is None:

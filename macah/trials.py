@@ -19,15 +19,17 @@ from backend.core import tightened
 from backend.dfg import DFG, Place
 from backend.flat import Problem
 from macah import ir
+from macah.capacity import capacity_of
 from macah.jam import joined_copies
 from macah.loop_trips import LoopTrips
 from macah.meanwhile import Meanwhile
 from macah.optional import enabled
 from macah.passes.delay_rows import waits_first
 from macah.passes.pipeline import optimize
+from macah.shorten import bound
 from macah.show import show_with_sizes
 from macah.tests_first import FEW_TRIPS
-from macah.todfg import build_dfg
+from macah.todfg import build_dfg, graph_of
 from macah.walk import statements
 
 SHARE = 0.5
@@ -47,6 +49,10 @@ MOST_GROWN = 400
 
 LARGER = 2
 """So much larger graphs may be where short loops become one iteration, if that saves most cycles."""
+
+HOPELESS = 8
+"""Banks whose recurrences take so many times the interval without them are left so: looking for shorter ones
+takes long then, and seldom leaves less than half."""
 
 UNKNOWN_TRIPS = 64
 
@@ -101,7 +107,7 @@ class Trials:
         # by the choices that passes before `bank_arrays` or behind it ask for, and what that made of them
         self._known: dict[object, tuple[ir.Kernel, DFG, Bounds]] = {}
         self._made: dict[object, Choice] = {}  # by all choices
-        # by those, and what was wanted: these may be made at any time, and so ahead
+        # by those, and the slowest that are of use: these may be made at any time, and so ahead
         self._graphs: dict[object, tuple[DFG, Bounds]] = {}
         self._joined: dict[object, frozenset[Place]] = {}  # by copies, whose iterations are one loop's
         self.meanwhile = Meanwhile(self._graphs, jobs)
@@ -186,20 +192,30 @@ class Trials:
             wanted = crowd if hopeful else max(best.bounds.recurrence, crowd)
             if self.busiest(best.dfg) > wanted:
                 room = ir.Room(len(self.fabric.memories), self.ports, wanted, odd)
-                banked, reached = self.made(replace(kernel, room=room), best.interval), self.full(best, share)
+                reached = self.full(best, share)
+                slowest = HOPELESS * best.interval - 1
+                if hopeful:
+                    slowest = min(slowest, self._unshortened(best) + _added(best, reached - wanted))
+                banked = self.made(replace(kernel, room=room), slowest)
                 if self.full(banked, share) < reached + (not hopeful):
                     best = banked
         return best
 
-    def made(self, kernel: ir.Kernel, wanted: int | None = None) -> Choice:
-        """What is expected of a kernel as it is; `wanted`: as `Capacity` says."""
+    def _unshortened(self, choice: Choice) -> int:
+        """The interval that a kernel needs before its recurrences are made shorter."""
+        plain = replace(choice.final, without=choice.final.without | {"shorten"})
+        capacity = capacity_of(self.fabric)
+        return bound(graph_of(plain, capacity), capacity)
+
+    def made(self, kernel: ir.Kernel, slowest: int | None = None) -> Choice:
+        """What is expected of a kernel as it is; `slowest`: as `Capacity` says."""
         asked = (kernel.room, *_wishes(kernel))
         if asked not in self._made:
             self.meanwhile.go_on()
-            self._made[asked] = self._new(kernel, wanted)
+            self._made[asked] = self._new(kernel, slowest)
         return self._made[asked]
 
-    def _new(self, kernel: ir.Kernel, wanted: int | None) -> Choice:
+    def _new(self, kernel: ir.Kernel, slowest: int | None) -> Choice:
         stages: dict[str, ir.Kernel] = {}
         final = optimize(kernel, stages.__setitem__)
         text = show_with_sizes(stages["bank_arrays"]) if "bank_arrays" in stages else ""
@@ -208,10 +224,10 @@ class Trials:
             self._joined[kernel.unroll] = frozenset(joined_copies(self.loops, joined) if joined else ())
         key = (text, *_wishes(kernel))
         if key not in self._known:
-            if (key, wanted) not in self._graphs:
-                dfg = build_dfg(final, self.fabric, wanted=wanted, most=self._most(kernel))
-                self._graphs[key, wanted] = dfg, minimum_interval(dfg, self.fabric)
-            self._known[key] = final, *self._graphs[key, wanted]
+            if (key, slowest) not in self._graphs:
+                dfg = build_dfg(final, self.fabric, slowest=slowest, most=self._most(kernel))
+                self._graphs[key, slowest] = dfg, minimum_interval(dfg, self.fabric)
+            self._known[key] = final, *self._graphs[key, slowest]
         final, dfg, bounds = self._known[key]
         interval = max(bounds.mii, self.crowd(dfg))
         often, few = self.iterations(kernel), self.iterations(kernel, FEW_TRIPS)
@@ -225,6 +241,14 @@ class Trials:
             return self.largest
         whole = any(factor == 0 for _, factor in kernel.unroll)
         return self.most * (LARGER if whole else 1)
+
+
+def _added(best: Choice, gain: int) -> int:
+    """What banks may add to recurrences if at most so many cycles are gained without waiting for ports.
+
+    Of what is added, half is left at least; all of it where ports are not in the way of shorter ones now.
+    """
+    return gain if best.bounds.recurrence > best.bounds.resource else 2 * gain
 
 
 def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:

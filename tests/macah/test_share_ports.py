@@ -9,7 +9,7 @@ from kernels import outcome, outcome_of_graph
 from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.dfg import DFG
-from macah import ir
+from macah import ir, share_ports
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
@@ -171,3 +171,24 @@ def test_values_are_handed_on_from_stores_that_became_one(tmp_path: Path) -> Non
     dfg = graph(lower(program, program.kernels[0], {}))
     assert minimum_interval(dfg, FABRIC).mii == 2
     assert sum(node.op == "store" for node in dfg.nodes) == 1
+
+
+DIGITS = """v[0] = 1;
+for (int i = 1; i < 8; i++) v[i] = 0;
+int len = 1;
+for (int k = 2; k <= n; k++) {
+  unsigned carry = 0;
+  for (int i = 0; i < len; i++) { unsigned w = v[i & 7] * k + carry; v[i & 7] = w & 1023; carry = w >> 10; }
+  while (carry) { v[len++ & 7] = carry & 1023; carry >>= 10; }
+}"""
+
+
+def test_stores_are_not_joined_where_their_loads_hold_iterations_up_and_would_do_so_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed_on: list[DFG] = []
+    monkeypatch.setattr(share_ports, "forwarded_in_graph", lambda dfg, *_: handed_on.append(dfg) or dfg)
+    dfg = graph(lowered(DIGITS, tmp_path))
+    bounds = minimum_interval(dfg, FABRIC)
+    assert 1 < most_moved(dfg, 2) <= bounds.resource < bounds.recurrence
+    assert not handed_on

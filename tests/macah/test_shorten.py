@@ -83,6 +83,13 @@ def test_random_graphs_do_get_shorter():
     assert sum(gains) > 10
 
 
+def test_graphs_slower_than_any_that_is_of_use_are_left_as_they_are() -> None:
+    dfg = next(g for g in map(recurrent, range(20)) if shorten(g, ANY_NUMBER) is not g)
+    slowest = slow_cycles(dfg, 1)[0]
+    assert shorten(dfg, replace(ANY_NUMBER, slowest=slowest)) is not dfg
+    assert shorten(dfg, replace(ANY_NUMBER, slowest=slowest - 1)) is dfg
+
+
 def test_a_search_that_gets_nowhere_ends(monkeypatch):
     tried = []
     rewrite = _Search._rewrite
