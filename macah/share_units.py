@@ -49,7 +49,7 @@ Element = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Operations on a stream, on an array, or of some kinds, and room for so many in an interval."""
+    """Operations on a stream, on an array, of some kinds, or of those on an array; room for so many."""
 
     room: int
     stream: int | None = None
@@ -62,7 +62,8 @@ class Crowd:
     def _has(self, node: Node) -> bool:
         if self.stream is not None:
             return node.stream == self.stream
-        return node.memory == self.memory if self.memory is not None else node.op in self.ops
+        mine = self.memory is None or node.memory == self.memory
+        return mine and (not self.ops or node.op in self.ops)
 
     def excess(self, dfg: DFG) -> int:
         """How many there are too many."""
@@ -120,6 +121,13 @@ def relieved_ports(dfg: DFG, ports: int, flags: bool = False) -> DFG:
         dfg = _relieved_of(dfg, Crowd(1, stream=s), effort)
     for memory in sorted({n.memory for n in dfg.nodes if n.op == "store" and n.memory is not None}):
         dfg = _relieved_of(dfg, Crowd(ports, memory=memory), effort)
+    return dfg
+
+
+def with_joined_stores(dfg: DFG) -> DFG:
+    """The graph with as few stores to each array as there can be."""
+    for memory in sorted({n.memory for n in dfg.nodes if n.op == "store" and n.memory is not None}):
+        dfg = _relieved_of(dfg, Crowd(1, memory=memory, ops=frozenset({"store"})), Effort())
     return dfg
 
 

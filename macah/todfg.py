@@ -34,6 +34,7 @@ from macah.share_ports import with_shared_ports
 from macah.share_units import with_shared_units
 from macah.short_recurrences import with_short_recurrences
 from macah.shorten import bound
+from macah.stored_copies import with_stored_copies
 from macah.symbolic import Symbolic
 
 
@@ -59,10 +60,12 @@ def build_dfg(
     def finish(dfg: DFG) -> DFG:
         return with_shared_units(kernel, with_copies(kernel, dfg, fabric), fabric)
 
-    dfg = finish(_forwarded(kernel, capacity))
+    apart = _forwarded(kernel, capacity)
+    dfg = finish(apart)
     plain = replace(kernel, without=kernel.without | {"shorten"})
     dfg = with_shared_ports(kernel, dfg, fabric, capacity, lambda: graph_of(plain, capacity), finish)
-    dfg = with_chosen_terms(kernel, with_copies(kernel, dfg, fabric, stored=True), fabric)
+    dfg = with_stored_copies(kernel, with_copies(kernel, dfg, fabric, stored=True), apart, fabric)
+    dfg = with_chosen_terms(kernel, dfg, fabric)
     return with_spare_copies(kernel, dfg, fabric)
 
 
