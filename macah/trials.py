@@ -54,6 +54,9 @@ HOPELESS = 8
 """Banks whose recurrences take so many times the interval without them are left so: looking for shorter ones
 takes long then, and seldom leaves less than half."""
 
+SHORTER = 4
+"""Recurrences become so many times shorter at most, as far as has been seen where copies are chosen."""
+
 UNKNOWN_TRIPS = 64
 
 
@@ -223,6 +226,7 @@ class Trials:
             joined = stages.get("join_loops")  # None if nothing is to be joined
             self._joined[kernel.unroll] = frozenset(joined_copies(self.loops, joined) if joined else ())
         key = (text, *_wishes(kernel))
+        slowest = min((one for one in (slowest, self._slowest(kernel)) if one is not None), default=None)
         if key not in self._known:
             if (key, slowest) not in self._graphs:
                 dfg = build_dfg(final, self.fabric, slowest=slowest, most=self._most(kernel))
@@ -232,6 +236,13 @@ class Trials:
         interval = max(bounds.mii, self.crowd(dfg))
         often, few = self.iterations(kernel), self.iterations(kernel, FEW_TRIPS)
         return Choice(kernel, final, dfg, bounds, interval, often, few)
+
+    def _slowest(self, kernel: ir.Kernel) -> int | None:
+        """Loops in copies whose recurrences take more cycles before they are made shorter are not better."""
+        if kernel.unroll == self.kernel.unroll:
+            return None
+        plain = self.made(self.kernel)
+        return SHORTER * max(plain.interval, plain.cycles // self.iterations(kernel))
 
     def _most(self, kernel: ir.Kernel) -> int | None:
         """So many nodes a graph may have to be chosen, if there is a limit; making them better adds some."""

@@ -12,7 +12,8 @@ from arch.describe import load_fabric
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
 from backend.dfg import DFG
-from macah import ir
+from macah import ir, shorten
+from macah.capacity import Capacity
 from macah.loop_trips import Streams, loop_trips
 from macah.lower import lower
 from macah.passes.inline_calls import inline_calls
@@ -22,6 +23,7 @@ from macah.program import parse_program
 from macah.show import show_with_sizes
 from macah.spread import MOST_NODES, spread
 from macah.todfg import build_dfg
+from macah.trials import Trials
 
 FABRIC = load_fabric("grid8x8")
 SMALL = load_fabric("grid4x4")
@@ -457,3 +459,27 @@ def test_empty_iterations_between_rows_come_before_copies_where_these_wait_for_e
     assert choice.bounds.mii <= 3
     rows = 3 * sum(k + choice.kernel.delay for k in range(1, 24))
     assert abs(choice.cycles - choice.interval * rows) <= 2 * choice.interval
+
+
+CHAINED = """for (int k = 0; k < 24; k++) {
+    for (int i = 0; i < 24; i++) x = a[x & 255] ^ i;
+    for (int j = 0; j < 24; j++) c[24 * k + j] = b[j] + x;
+} n = x;"""
+
+
+def test_copies_far_slower_than_no_copies_are_not_made_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    slowest: list[int] = []
+    shortest = shorten._shortest
+
+    def noted(dfg: DFG, capacity: Capacity) -> DFG:
+        slowest.append(shorten.bound(dfg, capacity))
+        return shortest(dfg, capacity)
+
+    monkeypatch.setattr(shorten, "_shortest", noted)
+    kernel = lowered(CHAINED)
+    loops = loop_trips(unroll_for(inline_calls(kernel)))
+    chain = loops[0].loops[0].where
+    assert chain is not None
+    unrolled = Trials(kernel, loops, FABRIC, MOST_NODES).made(replace(kernel, unroll=((chain, 0),)))
+    assert unrolled.bounds.recurrence == 24 * 4
+    assert slowest == [5]
