@@ -119,16 +119,21 @@ def relieved_ports(dfg: DFG, ports: int, flags: bool = False) -> DFG:
     effort = Effort(flags=flags)
     for s in range(len(dfg.streams)):
         dfg = _relieved_of(dfg, Crowd(1, stream=s), effort)
-    for memory in sorted({n.memory for n in dfg.nodes if n.op == "store" and n.memory is not None}):
+    for memory in _stored(dfg):
         dfg = _relieved_of(dfg, Crowd(ports, memory=memory), effort)
     return dfg
 
 
 def with_joined_stores(dfg: DFG) -> DFG:
     """The graph with as few stores to each array as there can be."""
-    for memory in sorted({n.memory for n in dfg.nodes if n.op == "store" and n.memory is not None}):
+    for memory in _stored(dfg):
         dfg = _relieved_of(dfg, Crowd(1, memory=memory, ops=frozenset({"store"})), Effort())
     return dfg
+
+
+def _stored(dfg: DFG) -> list[int]:
+    """The arrays that are stored to."""
+    return sorted({n.memory for n in dfg.nodes if n.op == "store" and n.memory is not None})
 
 
 def _relieved_of(dfg: DFG, crowd: Crowd, effort: Effort) -> DFG:

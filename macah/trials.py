@@ -51,11 +51,11 @@ LARGER = 2
 """So much larger graphs may be where short loops become one iteration, if that saves most cycles."""
 
 HOPELESS = 8
-"""Banks whose recurrences take so many times the interval without them are left so: looking for shorter ones
-takes long then, and seldom leaves less than half."""
+"""Banks whose recurrences take more than so many times the interval without them are left so: looking for
+shorter ones takes long then, and has not made any of them worth it."""
 
 SHORTER = 4
-"""Recurrences become so many times shorter at most, as far as has been seen where copies are chosen."""
+"""The same of copies of bodies whose recurrences take more than so many times the cycles that would pay."""
 
 UNKNOWN_TRIPS = 64
 
@@ -196,7 +196,7 @@ class Trials:
             if self.busiest(best.dfg) > wanted:
                 room = ir.Room(len(self.fabric.memories), self.ports, wanted, odd)
                 reached = self.full(best, share)
-                slowest = HOPELESS * best.interval - 1
+                slowest = HOPELESS * best.interval
                 if hopeful:
                     slowest = min(slowest, self._unshortened(best) + _added(best, reached - wanted))
                 banked = self.made(replace(kernel, room=room), slowest)
@@ -238,7 +238,7 @@ class Trials:
         return Choice(kernel, final, dfg, bounds, interval, often, few)
 
     def _slowest(self, kernel: ir.Kernel) -> int | None:
-        """Loops in copies whose recurrences take more cycles before they are made shorter are not better."""
+        """Copies of bodies with longer recurrences, before these are made shorter, are of no use."""
         if kernel.unroll == self.kernel.unroll:
             return None
         plain = self.made(self.kernel)
@@ -257,7 +257,7 @@ class Trials:
 def _added(best: Choice, gain: int) -> int:
     """What banks may add to recurrences if at most so many cycles are gained without waiting for ports.
 
-    Of what is added, half is left at least; all of it where ports are not in the way of shorter ones now.
+    Half of what is added may go again once ports are not in the way; where they are not now, nothing will.
     """
     return gain if best.bounds.recurrence > best.bounds.resource else 2 * gain
 
