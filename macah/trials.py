@@ -147,14 +147,17 @@ class Trials:
         return bool(stages) and waits_first(stages[0].body)
 
     def iterations(self, kernel: ir.Kernel, unknown: int = UNKNOWN_TRIPS) -> int:
-        """How many iterations of a flat loop there are, if loops of unknown trips make so many.
-
-        Loops in copies that nobody has made yet are taken to be joined.
-        """
-        factors = dict(kernel.unroll)
-        joined = self._joined.get(kernel.unroll, factors)
-        pace = _Pace(factors, joined, kernel.row, kernel.delay, unknown)
+        """How many iterations of a flat loop there are, if loops of unknown trips make so many."""
+        joined = self._to_be_joined(kernel.unroll)
+        pace = _Pace(dict(kernel.unroll), joined, kernel.row, kernel.delay, unknown)
         return max(1, ceil(sum(pace.iterations(loop) for loop in self.loops)))
+
+    def _to_be_joined(self, unroll: tuple[tuple[Place, int], ...]) -> Container[Place]:
+        """The loops in copies that are joined: those nobody has made yet as with fewer copies of the last."""
+        if unroll in self._joined or not unroll:
+            return self._joined.get(unroll, ())
+        *others, (where, factor) = unroll
+        return self._to_be_joined((*others, (where, factor // 2))) if factor > 2 else dict(unroll)
 
     def crowd(self, dfg: DFG, share: float = SHARE) -> int:
         """The interval in which a share of the arithmetic units works; memories have ports of their own."""
