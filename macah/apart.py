@@ -48,12 +48,11 @@ class Apart:
     def never(self, function: int) -> bool:
         """Whether a condition never holds, as two flags would be set."""
         flags = sorted(self.bdd.support(function) & self.now.keys())
-        for pair in combinations(flags, 2):
+        for pair in [pair for pair in combinations(flags, 2) if pair in self.pairs]:
             if function == FALSE or not self.bdd.is_small(function, MOST_TESTS):
                 break
-            if pair in self.pairs:
-                a, b = (self.now[flag] for flag in pair)
-                function = self.bdd.both(function, self.bdd.opposite(self.bdd.both(a, b)))
+            a, b = (self.now[flag] for flag in pair)
+            function = self.bdd.both(function, self.bdd.opposite(self.bdd.both(a, b)))
         return function == FALSE
 
     def _stays(self, a: int, b: int) -> bool:

@@ -12,14 +12,15 @@ that are one need no order, either, which may be what a recurrence waits for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, islice
 
 from arch.fabric import Fabric
 from arch.ops import OPS
 from backend.bound import Bounds, minimum_interval
-from backend.dfg import DFG, Node, is_ordered
+from backend.dfg import DFG, Node, Use, is_ordered
 from backend.flat import Problem
 from backend.mapping import DoesNotFit
 from macah import ir
@@ -39,6 +40,9 @@ MOST_GRAPHS = 20
 
 MOST_TESTS = 3
 """So many values that tell which of two operations acts are tried."""
+
+REMEMBERED = 16
+"""What became of so many graphs is known, as choices for a kernel often come to the same graph."""
 
 MOST_TRIED = 400_000
 """So many nodes the graphs may have in all that are made on trial for a kernel: some seconds."""
@@ -72,10 +76,20 @@ class Crowd:
 
 @dataclass(slots=True)
 class Effort:
-    """How many nodes graphs made on trial may still have in all, and whether flags tell what to join."""
+    """How many nodes graphs made on trial may still have in all, and whether flags tell what to join.
+
+    What is known of the last graph that was looked at serves all of its crowds.
+    """
 
     left: int = MOST_TRIED
     flags: bool = False
+    known: tuple[DFG, Exclusion, Later] | None = None
+
+    def of(self, dfg: DFG) -> tuple[Exclusion, Later]:
+        """What of a graph excludes each other, and what comes later."""
+        if self.known is None or self.known[0] is not dfg:
+            self.known = dfg, Exclusion(dfg, self.flags), Later(dfg)
+        return self.known[1:]
 
 
 def with_shared_units(kernel: ir.Kernel, dfg: DFG, fabric: Fabric) -> DFG:
@@ -110,6 +124,7 @@ def relieved(dfg: DFG, fabric: Fabric, interval: int, effort: Effort | None = No
     return dfg
 
 
+@lru_cache(maxsize=REMEMBERED)
 def relieved_ports(dfg: DFG, ports: int, flags: bool = False) -> DFG:
     """The graph with as few operations on each stream, and on each array that is stored to, as there can be.
 
@@ -126,8 +141,9 @@ def relieved_ports(dfg: DFG, ports: int, flags: bool = False) -> DFG:
 
 def with_joined_stores(dfg: DFG) -> DFG:
     """The graph with as few stores to each array as there can be."""
+    effort = Effort()
     for memory in _stored(dfg):
-        dfg = _relieved_of(dfg, Crowd(1, memory=memory, ops=frozenset({"store"})), Effort())
+        dfg = _relieved_of(dfg, Crowd(1, memory=memory, ops=frozenset({"store"})), effort)
     return dfg
 
 
@@ -148,9 +164,10 @@ def _relieved_of(dfg: DFG, crowd: Crowd, effort: Effort) -> DFG:
 def _relief(dfg: DFG, crowd: Crowd, effort: Effort) -> Iterator[DFG]:
     """The graph with two operations of a crowd joined, or elements of several words."""
     members = [number for number in crowd.members(dfg) if _joins(dfg.nodes[number])]
+    chosen = _chosen(dfg)
 
     def pays(a: Element, b: Element) -> bool:
-        return "select" not in crowd.ops or _alike(dfg.nodes[a[0]], dfg.nodes[b[0]])
+        return "select" not in crowd.ops or _is_fewer(dfg.nodes[a[0]], dfg.nodes[b[0]], chosen)
 
     for made in _joined(dfg, members, pays, effort):
         if crowd.excess(made) < crowd.excess(dfg):
@@ -174,7 +191,7 @@ def _joined(
     """Graphs in which two operations are one that exclude each other, of those for which that may pay."""
     if max(Counter(_kind(dfg.nodes[number]) for number in members).values(), default=0) < 2:
         return
-    exclusion, later = Exclusion(dfg, effort.flags), Later(dfg)
+    exclusion, later = effort.of(dfg)
     where = {number: exclusion.matters(number) for number in members}
     pairs = (
         (a, b)
@@ -204,9 +221,21 @@ def _kind(node: Node) -> tuple[str, int | None, int | None]:
     return node.op, node.stream, node.memory
 
 
-def _alike(one: Node, other: Node) -> bool:
-    """True of pure operations if no more than one operand would have to be chosen."""
-    return not OPS[one.op].pure or len({*one.operands} & {*other.operands}) >= OPS[one.op].arity - 1
+def _is_fewer(one: Node, other: Node, chosen: Set[frozenset[int]]) -> bool:
+    """Whether joining two operations leaves fewer, the choices between their operands among them.
+
+    Of pure ones, one goes, and so does what chooses between their results.
+    """
+    if not OPS[one.op].pure:
+        return True
+    alike = len({*one.operands} & {*other.operands}) >= OPS[one.op].arity - 1
+    return one.operands == other.operands or (alike and frozenset((one.id, other.id)) in chosen)
+
+
+def _chosen(dfg: DFG) -> set[frozenset[int]]:
+    """The pairs of operations between whose results something chooses."""
+    selects = (node.operands[1:] for node in dfg.nodes if node.op == "select")
+    return {frozenset((a.node, b.node)) for a, b in selects if isinstance(a, Use) and isinstance(b, Use)}
 
 
 def _elements(dfg: DFG, members: list[int]) -> list[Element]:

@@ -87,3 +87,16 @@ def test_copies_whose_loops_stay_apart_take_an_iteration_each() -> None:
         trials = Trials(replace(kernel, without=without), loops, FABRIC, most=240)
         found.append(trials.made(replace(copied, without=without)).iterations)
     assert found == [4 * 400, 16 * 400]
+
+
+def test_copies_are_expected_to_stay_apart_where_fewer_do() -> None:
+    kernel = lowered(XTEA)
+    (rows,) = loops = loop_trips(opened(kernel))
+    assert rows.where is not None
+    two, eight = (replace(kernel, unroll=((rows.where, factor),)) for factor in (2, 8))
+    found = []
+    for without in (frozenset[str](), frozenset({"join_loops"})):
+        trials = Trials(replace(kernel, without=without), loops, FABRIC, most=240)
+        trials.made(replace(two, without=without))
+        found.append(trials.iterations(replace(eight, without=without)))
+    assert found == [2 * 400, 16 * 400]

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kernels import outcome, outcome_of_graph, seldom_shortened
@@ -12,12 +13,13 @@ from arch.describe import load_fabric
 from backend.bound import minimum_interval
 from backend.dfg import DFG, Word, check_dfg, show_dfg
 from backend.run_dfg import run_dfg
-from macah import ir
+from macah import ir, share_units
 from macah.ir import Apply, Array, Assign, Const, If, Load, Read, Stmt, Stream, Variable
+from macah.join_nodes import joined
 from macah.lower import lower
 from macah.passes.pipeline import optimize
 from macah.program import read_program
-from macah.share_units import relieved, with_shared_units
+from macah.share_units import Crowd, relieved, with_shared_units
 from macah.todfg import build_dfg
 
 FABRIC = load_fabric("grid8x8")
@@ -122,6 +124,30 @@ def test_dividers_are_shared_where_there_are_few(tmp_path: Path) -> None:
     shared = build_dfg(optimize(made), fabric)
     assert [sum(n.op == "udiv" for n in dfg.nodes) for dfg in (plain, shared)] == [2, 1]
     assert minimum_interval(shared, fabric).mii < minimum_interval(plain, fabric).mii
+
+
+@pytest.mark.parametrize(
+    ("either", "joins"),
+    [
+        ("unsigned z; if (x & 1) z = x + i; else z = x + 5; out <! z;", True),
+        # `z` and `y` are chosen apart, so a choice would take the place of the sum that goes
+        ("unsigned z = 1, y = 2; if (x & 1) z = x + i; else y = x + 5; out <! z ^ y * 3;", False),
+    ],
+)
+def test_nothing_is_joined_on_trial_where_a_choice_takes_its_place(
+    either: str, joins: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dfg = build_dfg(optimize(replace(kernel(either, tmp_path), without=frozenset({"share_units"}))), NARROW)
+    tried: list[object] = []
+
+    def counted(*asked: Any) -> DFG:
+        tried.append(asked)
+        return joined(*asked)
+
+    monkeypatch.setattr(share_units, "joined", counted)
+    units = Crowd(1, ops=frozenset({"add", "select"}))
+    fewer = next(share_units._relief(dfg, units, share_units.Effort()), None)
+    assert (bool(tried), fewer is not None) == (joins, joins), show_dfg(dfg)
 
 
 # --- Random conditions around random operations
