@@ -30,8 +30,9 @@ MOST_TRIED = 12
 MOST_NODES = 300
 """Graphs with more operations are not tried: compiling them takes long."""
 
-PROVISOS = frozenset({"order", "array", "turns"})
-"""What needs that elements never meet, or that something is independent, is told if nothing else helps."""
+PROVISOS = frozenset({"width", "order", "array", "turns"})
+"""What needs that values fit, that elements never meet, or that something is independent, is told if nothing
+else helps."""
 
 ROW = 3
 """So many iterations inner loops make at least, where what is left is to know when they end."""

@@ -3,6 +3,7 @@
     h[x]++;                  ->    h[0][x]++; ... h[1][y]++;       an array for each of two iterations
     while (a[i] != x) i++;   ->    for (k = 0; k < n; k++) i++;    a number of iterations that is known
     q = x / d;               ->    q = x / 10;                     a divisor that is a constant
+    char c; c = c + x;       ->    int c; c = c + x;               a type in which all values fit
 
 What is made only tells what the interval would be: it need not compute what the program is to compute.
 """
@@ -14,7 +15,8 @@ from dataclasses import dataclass, replace
 
 from backend.dfg import Node, Place
 from macah import ir
-from macah.ir import Apply, Const, Expr, Stmt
+from macah.fold import NARROWING
+from macah.ir import Apply, Assign, Const, Expr, Stmt, Store
 from macah.remedies_arrays import array_remedies
 from macah.remedies_loops import test_remedies, turn_remedies
 from macah.remedy import Remedy
@@ -22,7 +24,7 @@ from macah.sources import element_name
 from macah.walk import flat_map, map_expr, map_operands
 from macah.walk import statements as inside
 from macah.why import Why
-from macah.why_text import division_text, lines_text, stream_text
+from macah.why_text import division_text, lines_text, stream_text, width_text
 
 Index = tuple[Expr, ...]
 
@@ -38,6 +40,7 @@ def remedies(kernel: ir.Kernel, found: Why, loops: tuple[Place, ...]) -> Iterato
     nodes = [node for recurrence in found.recurrences for node in recurrence.nodes]
     yield from _streams(kernel, found, nodes)
     yield from _divisions(kernel, nodes)
+    yield from _conversions(kernel, nodes)
     yield from array_remedies(kernel, found)
     yield from test_remedies(kernel, nodes, loops)
     if found.recurrences:
@@ -127,3 +130,50 @@ class _Divisions:
             return (map_operands(stmt, lambda expr: map_expr(expr, constant)),)
 
         return replace(kernel, body=flat_map(kernel.body, divided))
+
+
+# --- Types that values are made to fit
+
+
+def _conversions(kernel: ir.Kernel, nodes: list[Node]) -> Iterator[Remedy]:
+    """Each variable or array that what it is given is made to fit on a recurrence, of another type."""
+    lines = {(n.where.file, n.where.line) for n in nodes if n.op in NARROWING and n.where is not None}
+    found: dict[str, list[Place | None]] = {}
+    for stmt in inside(kernel.body):
+        if stmt.where is not None and (stmt.where.file, stmt.where.line) in lines and _is_narrowed(stmt):
+            found.setdefault(_given(stmt), []).append(stmt.where)
+    for given, places in found.items():
+        name = f"a wider type for '{given}'{lines_text(places)}"
+        yield Remedy("width", name, width_text(given, places), _Width(given).changed)
+
+
+def _is_narrowed(stmt: Stmt) -> bool:
+    match stmt:
+        case Assign(value=Apply(op)) | Store(value=Apply(op)):
+            return op in NARROWING
+    return False
+
+
+def _given(stmt: Stmt) -> str:
+    """What gets a value: the name of a variable or an array."""
+    match stmt:
+        case Assign(target):
+            return target.name
+        case Store(array):
+            return array.name
+    raise AssertionError(stmt)
+
+
+@dataclass(frozen=True, slots=True)
+class _Width:
+    given: str
+
+    def changed(self, kernel: ir.Kernel) -> ir.Kernel:
+        def wide(stmt: Stmt) -> tuple[Stmt]:
+            if not _is_narrowed(stmt) or _given(stmt) != self.given:
+                return (stmt,)
+            assert isinstance(stmt, Assign | Store)
+            assert isinstance(stmt.value, Apply)
+            return (replace(stmt, value=stmt.value.args[0]),)
+
+        return replace(kernel, body=flat_map(kernel.body, wide))

@@ -11,7 +11,7 @@ from macah.ir import Array, Variable
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """`kind`: "stream", "division", "order", "array", "outside", "together", "test" or "turns".
+    """`kind`: "stream", "division", "width", "order", "array", "outside", "together", "test" or "turns".
 
     `name` and `text` say it, in short and as advice; `change` makes the kernel after it, in which
     `iterations` of before are one.

@@ -68,6 +68,14 @@ def division_text(places: Iterable[Place | None]) -> str:
     )
 
 
+def width_text(name: str, places: Iterable[Place | None]) -> str:
+    """How to leave values as they are."""
+    return (
+        f"'{name}' is of a narrow type, which each value is made to fit{lines_text(places)}: if they all do"
+        " as they are, declare it as int"
+    )
+
+
 def apart_text(meeting: Meeting) -> str:
     """How to say that two accesses do not meet."""
     return (

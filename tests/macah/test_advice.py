@@ -84,6 +84,28 @@ TWO = """void f(unsigned seed, int h[2][64], int n) { kernel {
 } }
 """
 
+EDITS = """int f(const char a[60], const char b[50]) { int left = 0;
+  kernel {
+    unsigned char row[51];
+    for (int j = 0; j <= 50; j++) row[j] = j;
+    for (int i = 1; i <= 60; i++) {
+      int corner = row[0];
+      row[0] = i;
+      for (int j = 1; j <= 50; j++) {
+        int up = row[j], best = min(corner + (a[i - 1] != b[j - 1]), up + 1);
+        row[j] = min(best, row[j - 1] + 1);
+        corner = up;
+      }
+    }
+    left = row[50];
+  } return left; }
+"""
+WIDE_EDITS = EDITS.replace("unsigned char row", "int row")
+LEVEL = """void f(short stream in, short stream out, int n) { short level = 0;
+  kernel { for (int i = 0; i < n; i++) { short x; x <? in; level = min(level + x, 900); out <! level; } } }
+"""
+WIDE_LEVEL = LEVEL.replace("short level", "int level")
+
 LIST = """int f(const int next[100], int n) { int p = 5; unsigned s = 0;
   kernel { for (int i = 0; i < n; i++) { s ^= p; p = next[p] ^ 1; } } return s; }
 """
@@ -99,6 +121,13 @@ LISTS = """int f(const int next[100], int n) { int p = 5, q = 6; unsigned s = 0;
         (STREAM, ("stream",), "stream 'in' moves 3 words in an iteration, one in a cycle (line 2)", STREAMS),
         (OUTSIDE, ("outside",), "used outside the innermost loop, too (lines 3, 6, 7, 8, 9)", INSIDE),
         (DIVISION, ("division",), "the division (line 3) is on the way", CONSTANT),
+        (
+            EDITS,
+            ("width",),
+            "'row' is of a narrow type, which each value is made to fit (line 10)",
+            WIDE_EDITS,
+        ),
+        (LEVEL, ("width",), "'level' is of a narrow type, which each value", WIDE_LEVEL),
         (WALK, ("together",), "make two iterations one (FOR), each with an array", TWO),
         (LIST, ("turns",), "'p' (line 2) is made of what it was in the iteration before: let two", LISTS),
     ],
