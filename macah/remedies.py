@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from backend.dfg import Node, Place
 from macah import ir
 from macah.fold import NARROWING
-from macah.ir import Apply, Assign, Const, Expr, Stmt, Store
+from macah.ir import Apply, Array, Assign, Const, Expr, Stmt, Store, Variable
 from macah.remedies_arrays import array_remedies
 from macah.remedies_loops import test_remedies, turn_remedies
 from macah.remedy import Remedy
@@ -136,44 +136,35 @@ class _Divisions:
 
 
 def _conversions(kernel: ir.Kernel, nodes: list[Node]) -> Iterator[Remedy]:
-    """Each variable or array that what it is given is made to fit on a recurrence, of another type."""
+    """Another type for each variable or array to whose type values are made to fit on a recurrence."""
     lines = {(n.where.file, n.where.line) for n in nodes if n.op in NARROWING and n.where is not None}
-    found: dict[str, list[Place | None]] = {}
+    found: dict[Variable | Array, list[Place]] = {}
     for stmt in inside(kernel.body):
-        if stmt.where is not None and (stmt.where.file, stmt.where.line) in lines and _is_narrowed(stmt):
-            found.setdefault(_given(stmt), []).append(stmt.where)
-    for given, places in found.items():
-        name = f"a wider type for '{given}'{lines_text(places)}"
-        yield Remedy("width", name, width_text(given, places), _Width(given).changed)
+        what, where = _narrow(stmt), stmt.where
+        if what is not None and where is not None and (where.file, where.line) in lines:
+            found.setdefault(what, []).append(where)
+    for what, places in found.items():
+        name = f"a wider type for '{what.name}'{lines_text(places)}"
+        yield Remedy("width", name, width_text(what.name, places), _Width(what).changed)
 
 
-def _is_narrowed(stmt: Stmt) -> bool:
+def _narrow(stmt: Stmt) -> Variable | Array | None:
+    """What gets a value that is made to fit its type."""
     match stmt:
-        case Assign(value=Apply(op)) | Store(value=Apply(op)):
-            return op in NARROWING
-    return False
-
-
-def _given(stmt: Stmt) -> str:
-    """What gets a value: the name of a variable or an array."""
-    match stmt:
-        case Assign(target):
-            return target.name
-        case Store(array):
-            return array.name
-    raise AssertionError(stmt)
+        case Assign(what, Apply(op, (value,), bits)) | Store(what, value=Apply(op, (value,), bits)):
+            return what if op in NARROWING and value.bits == bits else None
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Width:
-    given: str
+    what: Variable | Array
 
     def changed(self, kernel: ir.Kernel) -> ir.Kernel:
         def wide(stmt: Stmt) -> tuple[Stmt]:
-            if not _is_narrowed(stmt) or _given(stmt) != self.given:
-                return (stmt,)
-            assert isinstance(stmt, Assign | Store)
-            assert isinstance(stmt.value, Apply)
-            return (replace(stmt, value=stmt.value.args[0]),)
+            match stmt:
+                case Assign(value=Apply(_, (value,))) | Store(value=Apply(_, (value,))):
+                    return (replace(stmt, value=value) if _narrow(stmt) is self.what else stmt,)
+            return (stmt,)
 
         return replace(kernel, body=flat_map(kernel.body, wide))
