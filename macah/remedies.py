@@ -40,9 +40,9 @@ def remedies(kernel: ir.Kernel, found: Why, loops: tuple[Place, ...]) -> Iterato
     nodes = [node for recurrence in found.recurrences for node in recurrence.nodes]
     yield from _streams(kernel, found, nodes)
     yield from _divisions(kernel, nodes)
-    yield from _conversions(kernel, nodes)
     yield from array_remedies(kernel, found)
     yield from test_remedies(kernel, nodes, loops)
+    yield from _conversions(kernel, nodes)  # there may be many, and so many changes are not tried
     if found.recurrences:
         yield from turn_remedies(kernel, nodes)
 
