@@ -164,10 +164,10 @@ def _relieved_of(dfg: DFG, crowd: Crowd, effort: Effort) -> DFG:
 def _relief(dfg: DFG, crowd: Crowd, effort: Effort) -> Iterator[DFG]:
     """The graph with two operations of a crowd joined, or elements of several words."""
     members = [number for number in crowd.members(dfg) if _joins(dfg.nodes[number])]
-    chosen = _chosen(dfg)
+    chosen = _chosen(dfg) if "select" in crowd.ops else None
 
     def pays(a: Element, b: Element) -> bool:
-        return "select" not in crowd.ops or _is_fewer(dfg.nodes[a[0]], dfg.nodes[b[0]], chosen)
+        return chosen is None or _may_be_fewer(dfg.nodes[a[0]], dfg.nodes[b[0]], chosen)
 
     for made in _joined(dfg, members, pays, effort):
         if crowd.excess(made) < crowd.excess(dfg):
@@ -221,8 +221,8 @@ def _kind(node: Node) -> tuple[str, int | None, int | None]:
     return node.op, node.stream, node.memory
 
 
-def _is_fewer(one: Node, other: Node, chosen: Set[frozenset[int]]) -> bool:
-    """Whether joining two operations leaves fewer, the choices between their operands among them.
+def _may_be_fewer(one: Node, other: Node, chosen: Set[frozenset[int]]) -> bool:
+    """False if joining two operations leaves no fewer, the choices between their operands among them.
 
     Of pure ones, one goes, and so does what chooses between their results.
     """

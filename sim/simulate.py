@@ -43,16 +43,18 @@ def simulate(
     *,
     closed: Collection[int] = (),
     jitter: int | None = None,
+    prompt: Collection[int] = (),
     limit: int = 200_000,
 ) -> SimRun:
     """Runs a design on Icarus Verilog. Errors: SimulationError, SimulatorMissing.
 
     `inputs` holds the words of receiving streams, of which those in `closed` end after them; `memories` the
-    first words of memories (their rest, and a table without an entry, as in the graph). `limit` is in cycles.
+    first words of memories (their rest, and a table without an entry, as in the graph). Streams in `prompt`
+    are ready in spite of `jitter`. `limit` is in cycles.
     """
     with tempfile.TemporaryDirectory(prefix="macah-simulate-") as name:
         directory = Path(name)
-        job = _Job(design, directory, dict(inputs or {}), frozenset(closed), jitter, limit)
+        job = _Job(design, directory, dict(inputs or {}), frozenset(closed), jitter, frozenset(prompt), limit)
         (directory / "design.v").write_text(design.text)
         (directory / "bench.v").write_text(job.bench(live_ins, dict(memories or {})))
         compiled = directory / "design.vvp"
@@ -75,6 +77,7 @@ class _Job:
     inputs: dict[int, Sequence[int]]
     closed: frozenset[int]
     jitter: int | None
+    prompt: frozenset[int]
     limit: int
 
     def table(self, name: str, words: Sequence[int]) -> str:
@@ -135,9 +138,10 @@ class _Job:
 
     def streams(self) -> Iterator[str]:
         """For each stream, a task that shows its state and one that makes its transfer."""
-        open_now = "1'b1" if self.jitter is None else "($random(seed) & 3) != 0"
         ports = access_of(self.design).ports
         for s, (stream, p) in enumerate(zip(self.design.dfg.streams, ports, strict=True)):
+            late = self.jitter is not None and s not in self.prompt
+            open_now = "($random(seed) & 3) != 0" if late else "1'b1"
             if stream.sends:
                 yield f"task drive{s}; {p}_tready = {open_now}; endtask"
                 yield f"task commit{s}; begin"

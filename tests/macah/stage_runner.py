@@ -285,10 +285,12 @@ def check_graph(
         ran = run_dfg(dfg, live_ins, inputs, memories, late=_lateness(kernel))
     else:
         closed = [s for s in inputs if execution.before.queues[source(dfg.streams[s].name)].closed]
-        # what happens only if it can at once would depend on it
-        timed = any(node.op in ("try_recv", "try_send") for node in dfg.nodes)
-        jitter = 1 if kernel.bubbles and not timed else None
-        ran = simulate(design, live_ins, inputs, memories, closed=closed, jitter=jitter, limit=2_000_000)
+        # Whether non-blocking operations succeed depends on when their streams are ready.
+        prompt = {n.stream for n in dfg.nodes if n.op in ("try_recv", "try_send") and n.stream is not None}
+        jitter = 1 if kernel.bubbles else None
+        ran = simulate(
+            design, live_ins, inputs, memories, closed=closed, jitter=jitter, prompt=prompt, limit=2_000_000
+        )
     for index, name in enumerate(dfg.live_outs):
         compare(capture(name), [ran.live_outs[index]], execution)
     for m, memory in enumerate(dfg.memories):

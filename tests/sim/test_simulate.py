@@ -23,6 +23,13 @@ def test_jitter_changes_time_only(seed: int) -> None:
     assert plain.stalls == 0 < late.stalls
 
 
+def test_prompt_streams_are_not_late() -> None:
+    done = [
+        simulate(scale(), [50, 2], {0: list(range(50))}, jitter=1, prompt=prompt) for prompt in ((0,), (0, 1))
+    ]
+    assert done[1].stalls == 0 < done[0].stalls
+
+
 def test_the_end_of_a_stream() -> None:
     done = simulate(pass_on(), inputs={0: [3, 4]}, closed=[0])
     assert (done.outputs, done.closed) == ({1: (3, 4)}, frozenset({1}))
