@@ -1,13 +1,21 @@
-"""Host variables whose values nobody reads after the kernel: these need not be copied out."""
+"""Host variables whose values nobody reads after the kernel: these need not be copied out.
+
+int level[16];
+for (int k = 0; k < 16; k++) level[k] = start;         needed before the kernel, but not after it
+kernel { … level[3] = … }
+return sum;
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from pycparser import c_ast
 
+from macah.ctypes import ArrayType, CType
 from macah.program import KernelSite, walk
 from macah.syntax import Asm, KernelBlock
 
@@ -15,57 +23,108 @@ LOOPS = (c_ast.For, c_ast.While, c_ast.DoWhile)
 JUMPS = (c_ast.Goto, c_ast.Label, Asm)
 
 
-def dead_after(site: KernelSite) -> frozenset[str]:
-    """The automatic variables of the enclosing function that nothing but the kernel block mentions.
+@dataclass(frozen=True, slots=True)
+class DeadAfter:
+    """The variables that nothing behind a kernel block mentions, with how many subscripts follow each mention
+    before it."""
+
+    subscripts: Mapping[str, frozenset[int | None]]
+
+    def __contains__(self, variable: tuple[str, CType]) -> bool:
+        """Whether nobody needs a variable of that type after the kernel.
+
+        Where an array has fewer subscripts than dimensions, a pointer to it may outlive the mention.
+        """
+        name, ctype = variable
+        return name in self.subscripts and self.subscripts[name] <= {_dimensions(ctype)}
+
+
+def dead_after(site: KernelSite) -> DeadAfter:
+    """What of the enclosing function's automatic variables nobody needs after a kernel block.
 
     None if the block may run again while they live: in a loop, or where there are labels. Inline assembly may
     mention anything.
     """
-    all_, inside = _facts(site.function), _Facts(site.node)
-    if all_.jumps > inside.jumps or id(site.node) in all_.looping:
-        return frozenset()
-    return frozenset(
-        name
-        for name, count in all_.automatic.items()
-        if count > inside.automatic[name]
-        and all_.declared[name] == 1
-        and all_.mentioned[name] == inside.mentioned[name]
-    )
+    facts = _facts(site.function)
+    block = facts.blocks[id(site.node)]
+    if block.in_loop or any(at not in block.span for at in facts.jumps):
+        return DeadAfter({})
+    found = {}
+    for name, declared in facts.declared.items():
+        if len(declared) > 1 or declared[0] is None or declared[0] in block.span:
+            continue
+        outside = [mention for mention in facts.mentions.get(name, ()) if mention.at not in block.span]
+        if all(mention.at < block.span.start for mention in outside):
+            found[name] = frozenset(mention.subscripts for mention in outside)
+    return DeadAfter(found)
 
 
+def _dimensions(ctype: CType) -> int:
+    return 1 + _dimensions(ctype.element) if isinstance(ctype, ArrayType) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """Where a name is, in the order of the text, and its subscripts; None if more is done with it."""
+
+    at: int
+    subscripts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    span: range
+    in_loop: bool
+
+
+@dataclass(slots=True)
 class _Facts:
-    """What occurs how often in a part of a program; the kernel blocks that are in loops there."""
+    """What is where in a function, in the order of the text; of what is declared, None if not automatic."""
 
-    def __init__(self, part: Any) -> None:
-        self.jumps = 0
-        self.declared: Counter[str] = Counter()
-        self.mentioned: Counter[str] = Counter()
-        self.automatic: Counter[str] = Counter()
-        self.looping = set[int]()
-        head = [part.decl, *(part.param_decls or ())] if isinstance(part, c_ast.FuncDef) else []
-        parameters = {id(node) for piece in head for node in walk(piece)}
-        pending = [(part, False)]
-        while pending:
-            node, in_loop = pending.pop()
-            match node:
-                case c_ast.Decl():
-                    self.declared[node.name] += 1
-                    if is_automatic(node) and id(node) not in parameters:
-                        self.automatic[node.name] += 1
-                case c_ast.ID():
-                    self.mentioned[node.name] += 1
-                case KernelBlock() if in_loop:
-                    self.looping.add(id(node))
-                case _ if isinstance(node, JUMPS):
-                    self.jumps += 1
-            in_loop = in_loop or isinstance(node, LOOPS)
-            pending += [(inner, in_loop) for inner in node]
+    jumps: list[int] = field(default_factory=list)
+    declared: dict[str, list[int | None]] = field(default_factory=dict)
+    mentions: dict[str, list[_Mention]] = field(default_factory=dict)
+    blocks: dict[int, _Block] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
 def _facts(function: Any) -> _Facts:
     """Those of a function, which may have many kernels."""
-    return _Facts(function)
+    facts, at = _Facts(), 0
+    head = (function.decl, *(function.param_decls or ()))
+    parameters = {id(node) for piece in head for node in walk(piece)}
+    # (node, whether it is in a loop, subscripts of what it stands in; or the end of a kernel block)
+    pending: list[tuple[Any, bool, int | None]] = [(function, False, 0)]
+    begun: dict[int, tuple[int, bool]] = {}
+    while pending:
+        node, in_loop, subscripts = pending.pop()
+        at += 1
+        inner: list[tuple[Any, int | None]] = []
+        match node:
+            case KernelBlock() if id(node) in begun:
+                start, looping = begun.pop(id(node))
+                facts.blocks[id(node)] = _Block(range(start, at), looping)
+                continue
+            case KernelBlock():
+                begun[id(node)] = at, in_loop
+                pending.append((node, in_loop, 0))
+            case c_ast.Decl():
+                automatic = is_automatic(node) and id(node) not in parameters
+                facts.declared.setdefault(node.name, []).append(at if automatic else None)
+            case c_ast.ID():
+                facts.mentions.setdefault(node.name, []).append(_Mention(at, subscripts))
+            case c_ast.ArrayRef():
+                inner = [(node.name, None if subscripts is None else subscripts + 1), (node.subscript, 0)]
+            case c_ast.StructRef():
+                inner = [(node.name, None)]
+            case c_ast.UnaryOp(op="&"):
+                inner = [(node.expr, None)]
+            case _ if isinstance(node, JUMPS):
+                facts.jumps.append(at)
+        in_loop = in_loop or isinstance(node, LOOPS)
+        inner = inner or [(child, 0) for child in node]
+        pending += [(child, in_loop, count) for child, count in reversed(inner)]
+    return facts
 
 
 def is_automatic(node: Any) -> bool:

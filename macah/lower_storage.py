@@ -12,6 +12,7 @@ from arch.ops import word
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, StructType, size_of
 from macah.diagnostic import MacahError, Place
+from macah.lower_dead import DeadAfter
 from macah.lower_entry import Entry
 from macah.lower_facts import Facts, Reconsider, key_of
 from macah.lower_host_names import beginning, flattened, named_beginning, source_of, unit_source, written_as
@@ -167,9 +168,9 @@ class Storage:
         return self._capture(owner, what, source, unit, where)
 
     def captures(
-        self, entry: Entry | None, dead: frozenset[str]
+        self, entry: Entry | None, dead: DeadAfter
     ) -> tuple[tuple[ir.Capture, ...], tuple[ir.StreamCapture, ...], tuple[ir.Assign, ...]]:
-        """What the kernel captures, in the order of first use; variables in `dead` are not copied out.
+        """What the kernel captures, in the order of first use; variables that are `dead` are not copied out.
 
         Those that `entry` knows are not copied in: the kernel is to begin with assignments to them, unless
         they are unset.
@@ -182,7 +183,7 @@ class Storage:
             else:
                 # What a pointer leads to is not named as the pointer is.
                 is_named = c.owner.source == c.owner.name
-                out = c.what in self.written and not (is_named and c.owner.name in dead)
+                out = c.what in self.written and not (is_named and (c.owner.name, c.owner.type) in dead)
                 at_entry = entry if is_named and not c.is_pointer else None
                 value = at_entry.value(c.owner) if at_entry else None
                 unset = at_entry is not None and at_entry.is_unset(c.owner)
