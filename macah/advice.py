@@ -27,7 +27,7 @@ from macah.why import Why
 MOST_TRIED = 12
 """So many changed kernels are compiled."""
 
-MOST_NODES = 300
+MOST_NODES = 400
 """Graphs with more operations are not tried: compiling them takes long."""
 
 PROVISOS = frozenset({"width", "order", "array", "turns"})
@@ -72,15 +72,16 @@ class _Helpful:
 def advice(kernel: ir.Kernel, dfg: DFG, fabric: Fabric, found: Why, source: SourceBound) -> Advice:
     """What would lower the interval of a graph that is more than 1; `kernel` is what was lowered."""
     bounds = minimum_interval(dfg, fabric)
-    if not found.recurrences and any(resource.kind == "units" for resource in found.resources):
-        return Advice(None, 1, ("units",), f"{bounds.binding}: choose a larger accelerator with --arch")
     if not found.recurrences and not found.resources:
         return Advice(
             None, 1, ("placement",), "more attempts (--effort high), or a larger accelerator with --arch"
         )
     trials = _Trials(opened(kernel), fabric, bounds.mii)
-    best = trials.best(found, source) if len(dfg.nodes) <= MOST_NODES else None
+    best = trials.best(dfg, found, source) if len(dfg.nodes) <= MOST_NODES else None
     tried = tuple(dict.fromkeys(remedy.name for remedy in trials.failed))
+    if best is None and found.only_units:
+        text = f"{bounds.binding}: choose a larger accelerator with --arch"
+        return Advice(None, 1, ("units",), text, tried)
     if best is None:
         at_once = done_at_once(kernel)
         least = max((count for _, count in at_once), default=1) * source.interval
@@ -115,9 +116,9 @@ class _Trials:
     left: int = MOST_TRIED
     failed: list[Remedy] = field(default_factory=list)
 
-    def best(self, found: Why, source: SourceBound) -> _Helpful | None:
+    def best(self, dfg: DFG, found: Why, source: SourceBound) -> _Helpful | None:
         """The one remedy that helps most, first of all without provisos; else as few as help together."""
-        known = list(remedies(self.kernel, found, source.loops))
+        known = list(remedies(self.kernel, dfg, found, source.loops))
         helpful = list[_Helpful]()
         for remedy in known:
             tried = self.tried([remedy])

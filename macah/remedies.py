@@ -10,10 +10,10 @@ What is made only tells what the interval would be: it need not compute what the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from backend.dfg import Node, Place
+from backend.dfg import DFG, Node, Place
 from macah import ir
 from macah.fold import NARROWING
 from macah.ir import Apply, Array, Assign, Const, Expr, Stmt, Store, Variable
@@ -32,17 +32,18 @@ WORD_BYTES = 4
 DIVISIONS = frozenset({"sdiv", "udiv", "srem", "urem"})
 
 
-def remedies(kernel: ir.Kernel, found: Why, loops: tuple[Place, ...]) -> Iterator[Remedy]:
-    """What may help against what binds, the easiest first.
+def remedies(kernel: ir.Kernel, dfg: DFG, found: Why, loops: tuple[Place, ...]) -> Iterator[Remedy]:
+    """What may help against what binds in a graph, the easiest first.
 
     `kernel` has no calls and no FOR loops any more; `loops` are the places of the source's loops.
     """
     nodes = [node for recurrence in found.recurrences for node in recurrence.nodes]
+    binding = dfg.nodes if found.only_units else nodes  # what is done less often helps wherever it is
     yield from _streams(kernel, found, nodes)
-    yield from _divisions(kernel, nodes)
+    yield from _divisions(kernel, binding, bool(nodes))
     yield from array_remedies(kernel, found)
     yield from test_remedies(kernel, nodes, loops)
-    yield from _conversions(kernel, nodes)  # there may be many, and so many changes are not tried
+    yield from _conversions(kernel, binding)  # there may be many, and so many changes are not tried
     if found.recurrences:
         yield from turn_remedies(kernel, nodes)
 
@@ -104,11 +105,11 @@ class _Streams:
 # --- Divisions
 
 
-def _divisions(kernel: ir.Kernel, nodes: list[Node]) -> Iterator[Remedy]:
+def _divisions(kernel: ir.Kernel, nodes: Sequence[Node], waited_for: bool) -> Iterator[Remedy]:
     places = tuple(dict.fromkeys(n.where for n in nodes if n.op in DIVISIONS and n.where is not None))
     if places:
         name = f"constants to divide by{lines_text(places)}"
-        yield Remedy("division", name, division_text(places), _Divisions(places).changed)
+        yield Remedy("division", name, division_text(places, waited_for), _Divisions(places).changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +136,8 @@ class _Divisions:
 # --- Types that values are made to fit
 
 
-def _conversions(kernel: ir.Kernel, nodes: list[Node]) -> Iterator[Remedy]:
-    """Another type for each variable or array to whose type values are made to fit on a recurrence."""
+def _conversions(kernel: ir.Kernel, nodes: Sequence[Node]) -> Iterator[Remedy]:
+    """Another type for each variable or array to whose type values are made to fit."""
     lines = {(n.where.file, n.where.line) for n in nodes if n.op in NARROWING and n.where is not None}
     found: dict[Variable | Array, list[Place]] = {}
     for stmt in inside(kernel.body):

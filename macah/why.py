@@ -62,6 +62,11 @@ class Why:
     recurrences: tuple[Recurrence, ...]
     resources: tuple[Resource, ...]
 
+    @property
+    def only_units(self) -> bool:
+        """Whether fewer operations, or more units, would do."""
+        return not self.recurrences and any(resource.kind == "units" for resource in self.resources)
+
 
 def why(dfg: DFG, fabric: Fabric) -> Why:
     """Explain a graph's bound."""

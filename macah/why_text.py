@@ -58,14 +58,12 @@ def stream_text(name: str, needed: int, places: Iterable[Place | None], narrow: 
     )
 
 
-def division_text(places: Iterable[Place | None]) -> str:
-    """How to divide sooner."""
+def division_text(places: Iterable[Place | None], waited_for: bool) -> str:
+    """How to divide sooner; `waited_for`: by the next iteration, not only by what divides, too."""
     found = list(places)
     name = "the division{} is" if len(found) == 1 else "the divisions{} are"
-    return (
-        f"{name.format(lines_text(found))} on the way from one iteration to the next: divide by a constant,"
-        " or multiply by a reciprocal"
-    )
+    why = "on the way from one iteration to the next" if waited_for else "more than few units do in time"
+    return f"{name.format(lines_text(found))} {why}: divide by a constant, or multiply by a reciprocal"
 
 
 def width_text(name: str, places: Iterable[Place | None]) -> str:

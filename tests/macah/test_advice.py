@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from arch.describe import load_fabric
+from arch.fabric import Fabric
 from macah.advice import Advice, advice
 from macah.lower import lower
 from macah.passes.pipeline import optimize
@@ -15,20 +16,20 @@ from macah.source_bound import source_bound
 from macah.todfg import build_dfg
 from macah.why import why
 
-FABRIC = load_fabric("grid8x8")
+FABRIC, SMALL = load_fabric("grid8x8"), load_fabric("grid4x4")
 
 
-def advised(text: str, directory: Path) -> tuple[int, Advice]:
+def advised(text: str, directory: Path, fabric: Fabric = FABRIC) -> tuple[int, Advice]:
     """The bound of a kernel, without copies of loops' bodies, and what is said of it."""
     source = directory / "p.macah"
     source.write_text(text)
     program = read_program(source)
     kernel = lower(program, program.kernels[0])
-    dfg = build_dfg(optimize(kernel), FABRIC)
-    found = why(dfg, FABRIC)
+    dfg = build_dfg(optimize(kernel), fabric)
+    found = why(dfg, fabric)
     interval = max((-(-r.cycles // r.distance) for r in found.recurrences), default=1)
     interval = max((interval, *(r.interval for r in found.resources)))
-    return interval, advice(kernel, dfg, FABRIC, found, source_bound(kernel, FABRIC))
+    return interval, advice(kernel, dfg, fabric, found, source_bound(kernel, fabric))
 
 
 STREAM = """void f(int stream in, int stream out, int n) {
@@ -106,6 +107,21 @@ LEVEL = """void f(short stream in, short stream out, int n) { short level = 0;
 """
 WIDE_LEVEL = LEVEL.replace("short level", "int level")
 
+LEVELS = """void f(short stream in, int stream out, int n) {
+  short level[16];
+  FOR (int k = 0; k < 16; k++) level[k] = 0;
+  kernel {
+    for (int i = 0; i < n; i++) {
+      int sum = 0;
+      short x;
+      x <? in;
+      FOR (int k = 0; k < 16; k++) level[k] = max(level[k] + x, k) / 2;
+      FOR (int k = 0; k < 16; k++) sum += level[k];
+      out <! sum;
+    }
+  } }
+"""
+
 LIST = """int f(const int next[100], int n) { int p = 5; unsigned s = 0;
   kernel { for (int i = 0; i < n; i++) { s ^= p; p = next[p] ^ 1; } } return s; }
 """
@@ -141,6 +157,31 @@ def test_who_makes_the_change_gets_the_interval(
     after, _ = advised(changed, tmp_path)
     assert after == found.interval
     assert after < before * found.iterations
+
+
+def test_where_units_bind_fewer_operations_are_told_before_more_units(tmp_path: Path) -> None:
+    before, found = advised(LEVELS, tmp_path, SMALL)
+    after, then = advised(LEVELS.replace("short level", "int level"), tmp_path, SMALL)
+    assert (before, after, found.interval, found.kinds) == (6, 5, 5, ("width",))
+    assert "'level' is of a narrow type, which each value is made to fit (line 9)" in found.text
+    assert (then.interval, then.kinds) == (None, ("units",))
+    assert then.text.endswith("on 16 units: choose a larger accelerator with --arch")
+
+
+def test_divisions_are_told_where_they_wait_for_units_only(tmp_path: Path) -> None:
+    text = """void f(int stream in, int stream out, const int d[12], int n) { kernel {
+        for (int i = 0; i < n; i++) {
+          int x, y = 0;
+          x <? in;
+          FOR (int k = 0; k < 12; k++) y ^= x / d[k];
+          out <! y;
+        }
+    } }
+    """
+    before, found = advised(text, tmp_path, SMALL)
+    assert (before, found.kinds) == (3, ("division",))
+    assert found.text.startswith("the division (line 5) is more than few units do in time: divide by")
+    assert found.interval == advised(text.replace("d[k]", "10"), tmp_path, SMALL)[0]
 
 
 def test_nothing_is_promised_that_does_not_help(tmp_path: Path) -> None:
