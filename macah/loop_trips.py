@@ -21,6 +21,9 @@ MOST_TURNS = 4096
 SHORT = 6
 """So many iterations are expected of a row of unknown length: empty ones cost more the shorter rows are."""
 
+UNKNOWN_TRIPS = 64
+"""So many iterations are expected of a loop of which nothing is known."""
+
 Counts = dict[Variable, Const]
 """What the counters of loops are at some time."""
 

@@ -17,7 +17,7 @@ receive as a loop (`passes/roll_transfers.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -30,14 +30,14 @@ from macah.bolder import with_bolder
 from macah.diagnostic import MacahError, Place
 from macah.hurry import hurried
 from macah.jam import around_one
-from macah.loop_trips import LoopTrips, Streams, loop_trips
+from macah.loop_trips import loop_trips
 from macah.optional import enabled
 from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
 from macah.roll import rollings
 from macah.trials import GAIN, LARGER, Choice, Trials
 from macah.walk import statements
-from macah.whole import SIZES, all_loops, hoped, short_loops, size, without
+from macah.whole import SIZES, hoped, parts, short_loops, size, without
 
 MOST_STATEMENTS = 400
 MOST_NODES = 240
@@ -169,11 +169,11 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
     grouped = kernel.one_way or kernel.ordered or kernel.bubbles
     for most, loops in product(SIZES, (hoped(trials.loops), trials.loops)):
         places = short_loops(loops, dict(kernel.unroll), most, grouped)
-        parts = [part for part in _parts(loops, places) if size(loops, part) <= LARGER * MOST_STATEMENTS]
-        new = [part for part in parts if part not in tried]
+        wanted = [part for part in parts(loops, places) if size(loops, part) <= LARGER * MOST_STATEMENTS]
+        new = [part for part in wanted if part not in tried]
         with trials.meanwhile.expected([partial(_all_whole, kernel, part, trials) for part in new]) as later:
             tried |= {part: one.done() for part, one in zip(new, later, strict=True)}
-        found = [one for part in parts if (one := tried[part]) and _pays_whole(one, plain, trials)]
+        found = [one for part in wanted if (one := tried[part]) and _pays_whole(one, plain, trials)]
         made = min(found, key=_cost, default=best)
         if best is not None and made is not None and _cost(made) > _cost(best):
             break
@@ -189,18 +189,6 @@ def _pays_whole(made: Choice, plain: Choice, trials: Trials) -> bool:
     pays = trials.most == MOST_NODES and made.cycles <= MUCH * plain.cycles
     larger = LARGER if pays and trials.crowd(made.dfg) <= ROOMY else 1
     return _saves(made, plain) and len(made.dfg.nodes) <= larger * trials.most
-
-
-def _parts(loops: tuple[LoopTrips, ...], places: tuple[Place, ...]) -> Iterator[tuple[Place, ...]]:
-    """The loops to be unrolled together; besides, those without some that hold up all iterations.
-
-    These are in no other loop, or use a stream, which moves an element in a cycle. They go along where
-    arrays become scalars by that.
-    """
-    alone = {loop.where for loop in loops}
-    moving = {loop.where for loop in all_loops(loops) if loop.streams is Streams.ALIKE}
-    parts = (places, *(tuple(place for place in places if place not in left) for left in (alone, moving)))
-    yield from dict.fromkeys(part for part in parts if part)
 
 
 def _saves(made: Choice, plain: Choice) -> bool:

@@ -21,7 +21,7 @@ from backend.flat import Problem
 from macah import ir
 from macah.capacity import capacity_of
 from macah.jam import joined_copies
-from macah.loop_trips import LoopTrips
+from macah.loop_trips import UNKNOWN_TRIPS, LoopTrips
 from macah.meanwhile import Meanwhile
 from macah.optional import enabled
 from macah.passes.delay_rows import waits_first
@@ -56,8 +56,6 @@ shorter ones takes long then, and has not made any of them worth it."""
 
 SHORTER = 4
 """The same of copies of bodies whose recurrences take more than so many times the cycles that would pay."""
-
-UNKNOWN_TRIPS = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,11 @@ from dataclasses import replace
 
 from backend.dfg import Place
 from macah import ir
-from macah.loop_trips import LoopTrips, Streams, loop_trips
+from macah.loop_trips import UNKNOWN_TRIPS, LoopTrips, Streams, loop_trips
 from macah.passes.pipeline import opened
+
+RARE = 8
+"""Loops in which less than such a part of all iterations is run rarely."""
 
 SIZES = (1024, 512, 256, 64, 16)
 """So many operations a loop may become, at most; in the order to try."""
@@ -37,6 +40,38 @@ def short_loops(
     short = dict.fromkeys(loop.where for loop in all_loops(loops) if loop.where not in long)
     inside = {inner.where for loop in all_loops(loops) if loop.where in long for inner in loop.loops}
     return tuple(where for where in short if where is not None) if inside & short.keys() else ()
+
+
+def parts(loops: Sequence[LoopTrips], places: tuple[Place, ...]) -> Iterator[tuple[Place, ...]]:
+    """The loops to be unrolled together; besides, those without some that hold up all iterations.
+
+    These are in no other loop, or use a stream, which moves an element in a cycle, or run rarely. They go
+    along where arrays become scalars by that.
+    """
+    alone = {loop.where for loop in loops}
+    moving = {loop.where for loop in all_loops(loops) if loop.streams is Streams.ALIKE}
+    rare = set(_rare(loops, sum(map(_iterations, loops)) / RARE))
+    left_out = (set[Place | None](), alone, moving, rare)
+    found = (tuple(place for place in places if place not in left) for left in left_out)
+    yield from dict.fromkeys(part for part in found if part)
+
+
+def _rare(loops: Sequence[LoopTrips], least: float, around: int = 1) -> Iterator[Place | None]:
+    """The loops with fewer iterations than that in them, where these run `around` times."""
+    for loop in loops:
+        if around * _iterations(loop) < least:
+            yield from (inner.where for inner in all_loops((loop,)))
+        else:
+            yield from _rare(loop.loops, least, around * _trips(loop))
+
+
+def _iterations(loop: LoopTrips) -> int:
+    """Those of the innermost loops in one, each time it runs."""
+    return _trips(loop) * max(1, sum(map(_iterations, loop.loops)))
+
+
+def _trips(loop: LoopTrips) -> int:
+    return loop.trips or max(loop.rows, default=UNKNOWN_TRIPS)
 
 
 def hoped(loops: Sequence[LoopTrips], around: int | None = None) -> tuple[LoopTrips, ...]:
