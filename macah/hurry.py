@@ -22,8 +22,8 @@ from macah.loop_trips import SHORT, LoopTrips
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.receives import lengthened, often_received
-from macah.tests_first import candidates, pays
-from macah.trials import Choice, Trials
+from macah.tests_first import candidates, crowded, pays
+from macah.trials import FULL, Choice, Trials
 
 DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
@@ -44,6 +44,7 @@ ROWS = (2, 3, 4)
 
 def hurried(best: Choice, body: ir.Body, trials: Trials) -> Choice:
     """The choice with what makes recurrences of control shorter; `body` is that of the kernel when opened."""
+    best = _uncrowded(best, body, trials)
     once = _received_once(best, best, body, trials)
     if once is not best and MUCH * _each(once, body, trials) <= trials.full(best):
         return once
@@ -130,12 +131,24 @@ def _alone(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
     return paced if best.kernel.stacked else _delayed(paced, trials)
 
 
+def _uncrowded(best: Choice, body: ir.Body, trials: Trials) -> Choice:
+    """The choice with what stands beside loops in iterations of its own, if that is better."""
+    ports_bind = best.bounds.resource >= max(2, best.bounds.recurrence, 1 + trials.crowd(best.dfg, FULL))
+    places = crowded(body) if ports_bind and enabled(best.kernel, "tests_first") else ()
+    if not places:
+        return best
+    first = tuple(dict.fromkeys((*best.kernel.tests_first, *places)))
+    tried = trials.choice(replace(best.kernel, tests_first=first))
+    return tried if pays(trials.full(tried), trials.full(best)) and trials.fits(tried, best) else best
+
+
 def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
-    """The choice with the tests of these loops first, if that is better."""
+    """The choice with the tests of these loops first, too, if that is better."""
     hurried = best.bounds.recurrence > best.bounds.resource
     if not places or not hurried or not enabled(best.kernel, "tests_first"):
         return best
-    tried = trials.choice(replace(best.kernel, tests_first=places))
+    first = tuple(dict.fromkeys((*best.kernel.tests_first, *places)))
+    tried = trials.choice(replace(best.kernel, tests_first=first))
     return tried if pays(tried.interval, best.interval) and trials.fits(tried, best) else best
 
 

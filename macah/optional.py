@@ -82,7 +82,8 @@ OPTIONAL = {
         "inner loops whose first test never changes run once for nothing where it fails, if that is simpler"
     ),
     "tests_first": Optimisation(
-        "loops that end as their data say test at the start of an iteration where that saves cycles"
+        "loops whose data say when they end, or beside which their streams or arrays are used, test at the"
+        " start of an iteration where that saves cycles"
     ),
     "pace_rows": Optimisation(
         "inner loops of any number of iterations are told ahead when they end, where that saves cycles",

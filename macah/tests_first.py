@@ -6,6 +6,13 @@ An iteration of the flat loop computes x and then tests it, for the next one to 
 after the other. With the test first, x and whether there is another one are computed side by side, but each
 execution of the loop spends an iteration on finding that it is over (`passes/invert_loops.py`). Loops with a
 counter end as is known beforehand: nothing waits for their tests.
+
+    out <! 7;
+    for (i = 0; i < 100; i++) if (f(i)) out <! i;
+    out <! -1;
+
+What follows a loop that is known to run happens in its last iteration, and what stands before it in the
+first, which then send twice. With the test first, these are iterations of their own.
 """
 
 from __future__ import annotations
@@ -13,14 +20,14 @@ from __future__ import annotations
 from arch.ops import COMPARISONS
 from backend.dfg import Place
 from macah import ir
-from macah.ir import Apply, Assign, Const, Read
-from macah.walk import bodies, has_loop, statements, targets, variables_in
+from macah.ir import Apply, Assign, Body, Const, Read, Stmt
+from macah.walk import arrays_read, arrays_written, bodies, has_loop, statements, targets, variables_in
 
 FEW_TRIPS = 8
 """An iteration more must pay for a loop that makes so many."""
 
 
-def candidates(body: ir.Body) -> tuple[Place, ...]:
+def candidates(body: Body) -> tuple[Place, ...]:
     """The innermost `while` loops in other loops that no counter ends."""
     found: dict[Place, None] = {}
     for outer in statements(body):
@@ -29,6 +36,30 @@ def candidates(body: ir.Body) -> tuple[Place, ...]:
                 if isinstance(stmt, ir.While) and stmt.where and not (_is_outer(stmt) or _counts(stmt)):
                     found[stmt.where] = None
     return tuple(found)
+
+
+def crowded(body: Body) -> tuple[Place, ...]:
+    """The `while` loops with a stream or an array that is used between them and another loop, too."""
+    found: dict[Place, None] = {}
+    for part in (body, *(inner for stmt in statements(body) for inner in bodies(stmt))):
+        loops, beside = list[Stmt](), [list[Stmt]()]
+        for stmt in part:
+            if has_loop((stmt,)):
+                loops.append(stmt)
+                beside.append([])
+            else:
+                beside[-1].append(stmt)
+        for loop, before, after in zip(loops, beside, beside[1:], strict=False):
+            if isinstance(loop, ir.While) and loop.where and ports((loop,)) & ports((*before, *after)):
+                found[loop.where] = None
+    return tuple(found)
+
+
+def ports(body: Body) -> set[ir.Stream | ir.Array]:
+    """The streams and arrays that are used."""
+    moved = (ir.Receive, ir.Send, ir.Close, ir.Ended)
+    streams = {stmt.stream for stmt in statements(body) if isinstance(stmt, moved)}
+    return streams | arrays_read(body) | arrays_written(body)
 
 
 def pays(interval: int, before: int) -> bool:

@@ -15,7 +15,13 @@ A loop that `Kernel.tests_first` names keeps its test where it is, for an iterat
     do { before; goes_on = i < n; if (goes_on) { body } } while (goes_on)
 
 So does one that uses streams before its test: they have one port each, for which the iteration that only
-tests is one more in any case.
+tests is one more in any case. What stands before a loop that is named, and uses a stream or an array of the
+loop's, gets an iteration, too:
+
+    out <! 7; while (c) { out <! x; … }
+
+    begun = 0; do { if (begun) { goes_on = c; if (goes_on) { out <! x; … } } else { out <! 7; goes_on = 1 }
+                    begun = 1 } while (goes_on)
 
 Assignments that nobody needs go, now that it is clear what follows what.
 """
@@ -31,7 +37,8 @@ from macah.fold import CONVERSIONS
 from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.liveness import live_at_end, without_dead
-from macah.walk import has_loop, map_bodies, statements, targets, written
+from macah.tests_first import ports
+from macah.walk import has_loop, map_bodies, read, statements, targets, variables_in, written
 
 _Known = dict[Variable, Const]
 
@@ -41,29 +48,68 @@ def invert_loops(kernel: ir.Kernel) -> ir.Kernel:
     body = kernel.body
     if enabled(kernel, "tests_first"):
         loops = [stmt for stmt in statements(body) if isinstance(stmt, ir.While)]
-        first = [loop for loop in loops if loop.where in kernel.tests_first or _uses_stream(loop.before)]
-        body = _with_tests_first(body, frozenset(map(id, first)))
+        named = [loop for loop in loops if loop.where in kernel.tests_first]
+        first = named + [loop for loop in loops if _uses_stream(loop.before)]
+        body = _with_tests_first(body, frozenset(map(id, first)), frozenset(map(id, named)))
     body = _body(body, {})
     # What stands behind an inner loop for nobody would still have iterations wait.
     return replace(kernel, body=without_dead(body, set(live_at_end(kernel))))
 
 
-def _with_tests_first(body: Body, loops: Set[int]) -> Body:
+def _with_tests_first(body: Body, loops: Set[int], named: Set[int]) -> Body:
     """The body in which some loops test first, those with these identities."""
-    return tuple([_tests_first(stmt, loops) for stmt in body]) if loops else body
+    if not loops:
+        return body
+    made: list[Stmt] = []
+    for old in body:
+        stmt = map_bodies(old, lambda inner: _with_tests_first(inner, loops, named))
+        if isinstance(stmt, ir.While) and id(old) in loops:
+            made += _tests_first(stmt, _taken_off(made, stmt) if id(old) in named else ())
+        else:
+            made.append(stmt)
+    return tuple(made)
 
 
-def _tests_first(old: Stmt, loops: Set[int]) -> Stmt:
-    stmt = map_bodies(old, lambda body: _with_tests_first(body, loops))
-    if not isinstance(stmt, ir.While) or id(old) not in loops:
-        return stmt
-    goes_on = Variable("goes_on", where=stmt.where)
-    once = (
+def _tests_first(stmt: ir.While, head: Body) -> Body:
+    """The loop, with an iteration for what is to be done before it."""
+    goes_on, begun = Variable("goes_on", where=stmt.where), Variable("begun", where=stmt.where)
+    once: Body = (
         *stmt.before,
         Assign(goes_on, stmt.condition, stmt.where),
         ir.If(Read(goes_on), stmt.body, where=stmt.where),
     )
-    return ir.DoWhile(once, Read(goes_on), ir.TRUE, stmt.where)
+    if not head:
+        return (ir.DoWhile(once, Read(goes_on), ir.TRUE, stmt.where),)
+    head = (*head, Assign(goes_on, ir.TRUE, stmt.where))
+    body = (ir.If(Read(begun), once, head, where=stmt.where), Assign(begun, ir.TRUE, stmt.where))
+    return (
+        Assign(begun, ir.FALSE, stmt.where),
+        ir.DoWhile(body, Read(goes_on), ir.TRUE, stmt.where),
+    )
+
+
+def _taken_off(made: list[Stmt], loop: ir.While) -> Body:
+    """What stands before a loop and needs its streams or arrays, with all that comes after that and must.
+
+    It is taken off `made`, which ends with what stands there.
+    """
+    begin = len(made)
+    while begin and not has_loop((made[begin - 1],)):
+        begin -= 1
+    stays, moved = made[:begin], list[Stmt]()
+    for stmt in made[begin:]:
+        moves = bool(ports((stmt,)) & ports((loop,))) or (moved and _comes_after(stmt, tuple(moved)))
+        (moved if moves else stays).append(stmt)
+    made[:] = stays
+    return tuple(moved)
+
+
+def _comes_after(stmt: Stmt, moved: Body) -> bool:
+    """Whether a statement must stay behind others."""
+    if not isinstance(stmt, Assign) or ports((stmt,)):
+        return True
+    changed = written(moved)
+    return stmt.variable in changed | read(moved) or not changed.isdisjoint(variables_in(stmt.value))
 
 
 def _uses_stream(body: Body) -> bool:

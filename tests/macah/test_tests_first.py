@@ -22,9 +22,17 @@ NEVER = "unsigned y = i; while (y > 3) { y = y * y >> 1; x ^= y; if (y == 77) br
 
 
 def kernel(body: str, tmp_path: Path) -> Kernel:
-    source = tmp_path / "p.macah"
     text = "int f(int n, unsigned x) { kernel { for (int i = 0; i < n; i++) {"
-    source.write_text(f"{text} {body} }} }} return x; }}\n")
+    return lowered(f"{text} {body} }} }} return x; }}\n", tmp_path)
+
+
+def sending(body: str, tmp_path: Path) -> Kernel:
+    return lowered(f"void f(const int a[20][30], int stream out) {{ kernel {{ {body} }} }}\n", tmp_path)
+
+
+def lowered(text: str, tmp_path: Path) -> Kernel:
+    source = tmp_path / "p.macah"
+    source.write_text(text)
     program = read_program(source)
     return lower(program, program.kernels[0])
 
@@ -60,6 +68,41 @@ def test_the_interval_is_shorter_for_an_iteration_more(body: str, most: int, tmp
 def test_counted_loops_test_at_the_end(tmp_path: Path) -> None:
     body = "for (int j = 0; j < i; j++) x = x * x + j; for (int j = i; j > 0; j -= 2) x = x * 3 ^ j;"
     assert chosen(kernel(body, tmp_path)).kernel.tests_first == ()
+
+
+ROW = "for (int x = 0; x < 30; x++) if (a[0][x] > 5) out <! a[0][x];"
+COLUMNS = "for (int x = 0; x < 30; x++) { out <! a[y][x]; s ^= x; }"
+ROWS = f"for (int y = 0; y < 20; y++) {{ int s = y; {COLUMNS} out <! s; }}"
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        (f"{ROW} out <! -1;", 31),
+        (f"int n = a[1][1]; out <! 7; n += 2; {ROW}", 32),
+        (f"{ROW} out <! -1; {ROW.replace('a[0]', 'a[9]')} out <! -2;", 31 + 32),
+        (f"int s = a[3][4]; out <! s; s = 3; {ROW} out <! s;", 32),
+        (f"{ROWS} out <! -3;", 20 * 31 + 1),
+        ("for (int y = 0; y < 20; y++) { out <! y; for (int x = 0; x < 30; x++) out <! a[y][x]; }", 20 * 32),
+    ],
+)
+def test_what_stands_beside_a_loop_and_uses_its_stream_gets_an_iteration(
+    body: str, most: int, tmp_path: Path
+) -> None:
+    made = sending(body, tmp_path)
+    choice = chosen(made)
+    assert choice.kernel.tests_first
+    assert minimum_interval(choice.dfg, FABRIC).mii == 1
+    arrays = {"a": [n * 7 % 23 for n in range(600)]}
+    runs = [run_kernel(one, arrays=arrays) for one in (made, choice.final)]
+    assert runs[0].outputs == runs[1].outputs
+    assert count_iterations(choice.kernel, {}, arrays).executed <= most
+
+
+def test_nothing_gets_an_iteration_that_uses_nothing_of_the_loop(tmp_path: Path) -> None:
+    body = "int s = 0; for (int x = 0; x < 30; x++) s += a[1][x]; out <! s; out <! s >> 1;"
+    assert chosen(sending(body, tmp_path)).kernel.tests_first == ()
 
 
 def test_a_gain_must_be_worth_an_iteration() -> None:
