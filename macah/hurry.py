@@ -137,19 +137,22 @@ def _uncrowded(best: Choice, body: ir.Body, trials: Trials) -> Choice:
     places = crowded(body) if ports_bind and enabled(best.kernel, "tests_first") else ()
     if not places:
         return best
-    first = tuple(dict.fromkeys((*best.kernel.tests_first, *places)))
-    tried = trials.choice(replace(best.kernel, tests_first=first))
+    tried = trials.choice(_testing_first(best.kernel, places))
     return tried if pays(trials.full(tried), trials.full(best)) and trials.fits(tried, best) else best
 
 
 def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:
-    """The choice with the tests of these loops first, too, if that is better."""
+    """The choice with the tests of these loops first, if that is better."""
     hurried = best.bounds.recurrence > best.bounds.resource
     if not places or not hurried or not enabled(best.kernel, "tests_first"):
         return best
-    first = tuple(dict.fromkeys((*best.kernel.tests_first, *places)))
-    tried = trials.choice(replace(best.kernel, tests_first=first))
+    tried = trials.choice(_testing_first(best.kernel, places))
     return tried if pays(tried.interval, best.interval) and trials.fits(tried, best) else best
+
+
+def _testing_first(kernel: ir.Kernel, places: tuple[Place, ...]) -> ir.Kernel:
+    """The kernel with the tests of these loops first, too."""
+    return replace(kernel, tests_first=tuple(dict.fromkeys((*kernel.tests_first, *places))))
 
 
 def _paced(best: Choice, trials: Trials) -> Choice:

@@ -87,44 +87,51 @@ class _Facts:
     blocks: dict[int, _Block] = field(default_factory=dict)
 
 
+_Pending = tuple[Any, bool, int | None]
+"""A node, whether it is in a loop, and the subscripts of what it names, or None."""
+
+
 @lru_cache(maxsize=1)
 def _facts(function: Any) -> _Facts:
     """Those of a function, which may have many kernels."""
     facts, at = _Facts(), 0
     head = (function.decl, *(function.param_decls or ()))
     parameters = {id(node) for piece in head for node in walk(piece)}
-    # (node, whether it is in a loop, subscripts of what it stands in; or the end of a kernel block)
-    pending: list[tuple[Any, bool, int | None]] = [(function, False, 0)]
-    begun: dict[int, tuple[int, bool]] = {}
+    begun: dict[int, int] = {}
+    pending: list[_Pending] = [(function, False, 0)]
     while pending:
         node, in_loop, subscripts = pending.pop()
         at += 1
-        inner: list[tuple[Any, int | None]] = []
         match node:
             case KernelBlock() if id(node) in begun:
-                start, looping = begun.pop(id(node))
-                facts.blocks[id(node)] = _Block(range(start, at), looping)
+                facts.blocks[id(node)] = _Block(range(begun.pop(id(node)), at), in_loop)
                 continue
             case KernelBlock():
-                begun[id(node)] = at, in_loop
-                pending.append((node, in_loop, 0))
+                begun[id(node)] = at
+                pending.append((node, in_loop, 0))  # once more at its end
             case c_ast.Decl():
                 automatic = is_automatic(node) and id(node) not in parameters
                 facts.declared.setdefault(node.name, []).append(at if automatic else None)
             case c_ast.ID():
                 facts.mentions.setdefault(node.name, []).append(_Mention(at, subscripts))
-            case c_ast.ArrayRef():
-                inner = [(node.name, None if subscripts is None else subscripts + 1), (node.subscript, 0)]
-            case c_ast.StructRef():
-                inner = [(node.name, None)]
-            case c_ast.UnaryOp(op="&"):
-                inner = [(node.expr, None)]
             case _ if isinstance(node, JUMPS):
                 facts.jumps.append(at)
-        in_loop = in_loop or isinstance(node, LOOPS)
-        inner = inner or [(child, 0) for child in node]
-        pending += [(child, in_loop, count) for child, count in reversed(inner)]
+        looping = in_loop or isinstance(node, LOOPS)
+        pending += [(inner, looping, count) for inner, count in reversed(_parts(node, subscripts))]
     return facts
+
+
+def _parts(node: Any, subscripts: int | None) -> list[tuple[Any, int | None]]:
+    """What is in a node, and how many subscripts follow each part, if nothing else is done with it."""
+    match node:
+        case c_ast.ArrayRef():
+            return [(node.name, None if subscripts is None else subscripts + 1), (node.subscript, 0)]
+        case c_ast.StructRef():
+            return [(node.name, None)]
+        case c_ast.UnaryOp(op="&"):
+            return [(node.expr, None)]
+        case _:
+            return [(inner, 0) for inner in node]
 
 
 def is_automatic(node: Any) -> bool:
