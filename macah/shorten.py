@@ -72,7 +72,7 @@ class Budget:
 
 
 USUAL = Budget(ways=12, new=1200, drafts=30_000)
-PATIENT = Budget(ways=16, new=4000, drafts=200_000)
+PATIENT = Budget(ways=24, new=4000, drafts=200_000)
 """Two to three times the seconds."""
 
 REMEMBERED = 64
