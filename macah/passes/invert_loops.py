@@ -38,7 +38,7 @@ from macah.ir import Apply, Assign, Body, Const, Expr, Read, Stmt, Variable
 from macah.optional import enabled
 from macah.passes.liveness import live_at_end, without_dead
 from macah.tests_first import ports
-from macah.walk import has_loop, map_bodies, read, statements, targets, variables_in, written
+from macah.walk import fresh, has_loop, map_bodies, read, statements, targets, variables_in, written
 
 _Known = dict[Variable, Const]
 
@@ -80,9 +80,14 @@ def _tests_first(stmt: ir.While, head: Body) -> Body:
     )
     if not head:
         return (ir.DoWhile(once, Read(goes_on), ir.TRUE, stmt.where),)
-    head = (*head, Assign(goes_on, ir.TRUE, stmt.where))
+    # What a receive leaves alone where its stream has ended is what was there before the loop.
+    received = (v for inner in statements(head) if isinstance(inner, ir.Receive) for v in inner.targets)
+    kept = {variable: fresh(variable) for variable in received}
+    begins = tuple([Assign(variable, Read(before), stmt.where) for variable, before in kept.items()])
+    head = (*begins, *head, Assign(goes_on, ir.TRUE, stmt.where))
     body = (ir.If(Read(begun), once, head, where=stmt.where), Assign(begun, ir.TRUE, stmt.where))
     return (
+        *[Assign(before, Read(variable), stmt.where) for variable, before in kept.items()],
         Assign(begun, ir.FALSE, stmt.where),
         ir.DoWhile(body, Read(goes_on), ir.TRUE, stmt.where),
     )

@@ -100,6 +100,28 @@ def test_what_stands_beside_a_loop_and_uses_its_stream_gets_an_iteration(
     assert count_iterations(choice.kernel, {}, arrays).executed <= most
 
 
+def test_what_is_received_before_a_loop_and_in_it_is_one_receive_that_waits_for_nothing(
+    tmp_path: Path,
+) -> None:
+    """Where the stream has ended, `n` stays what it was before the loop, not what the last iteration left."""
+    text = """int f(int stream in, int stream out, int n) { int sum = 0;
+      kernel {
+        n <? in;
+        for (int i = 0; i < 9; i++) { int x; x <? in; out <! x * n; sum += x; }
+        out <! sum;
+      } return n; }
+    """
+    made = lowered(text, tmp_path)
+    choice = chosen(made)
+    assert choice.kernel.tests_first
+    assert minimum_interval(choice.dfg, FABRIC).mii == 1
+    for count in (0, 1, 5, 10):
+        inputs = {"in": [(3 * k + 4,) for k in range(count)]}
+        runs = [run_kernel(one, {"n": 77}, inputs=inputs) for one in (made, choice.final)]
+        assert runs[0] == runs[1]
+        assert runs[0].scalars["n"] == (4 if count else 77)
+
+
 def test_nothing_gets_an_iteration_that_uses_nothing_of_the_loop(tmp_path: Path) -> None:
     body = "int s = 0; for (int x = 0; x < 30; x++) s += a[1][x]; out <! s; out <! s >> 1;"
     assert chosen(sending(body, tmp_path)).kernel.tests_first == ()
