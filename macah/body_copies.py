@@ -59,10 +59,10 @@ def _copies(
     kernels = [replace(plain, unroll=(*plain.unroll, (loop.where, factor))) for factor in factors]
     with trials.meanwhile.expected([partial(trials.choice, kernel, odd) for kernel in kernels]) as later:
         for factor, copied, one in zip(factors, kernels, later, strict=True):
-            fewer = trials.iterations(copied) <= GAIN * trials.iterations(best.kernel)
-            if not fewer and factor != trips:
+            iterations = trials.iterations(copied)
+            if factor != trips and iterations > GAIN * best.iterations:
                 continue  # only arrays that become scalars would shorten iterations
-            cycles = trials.iterations(copied) * _expected(known, factor, trials, factor == trips)
+            cycles = iterations * _expected(known, factor, trials, factor == trips)
             if cycles > min(GAIN * best.cycles, most):
                 continue
             tried = one.done()

@@ -22,8 +22,9 @@ from macah.loop_trips import SHORT, LoopTrips
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.receives import lengthened, often_received
-from macah.tests_first import candidates, crowded, pays
+from macah.tests_first import FEW_TRIPS, candidates, crowded, pays
 from macah.trials import FULL, Choice, Trials
+from macah.whole import all_loops
 
 DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
@@ -138,7 +139,10 @@ def _uncrowded(best: Choice, body: ir.Body, trials: Trials) -> Choice:
     if not places:
         return best
     tried = trials.choice(_testing_first(best.kernel, places))
-    return tried if pays(trials.full(tried), trials.full(best)) and trials.fits(tried, best) else best
+    known = (loop.trips or FEW_TRIPS for loop in all_loops(trials.loops) if loop.where in places)
+    trips = min(known, default=FEW_TRIPS)
+    better = pays(trials.full(tried), trials.full(best), trips, more=2)  # one before the loop, one behind it
+    return tried if better and trials.fits(tried, best) else best
 
 
 def _tested(best: Choice, places: tuple[Place, ...], trials: Trials) -> Choice:

@@ -155,6 +155,10 @@ class Ended:
     where: Place | None = None
 
 
+Move = Receive | Send | Close | Ended
+"""What uses a stream."""
+
+
 @dataclass(frozen=True, slots=True)
 class Turns:
     """The iteration takes `count` more turns, if the guard is true; what follows happens in the last one."""

@@ -171,7 +171,7 @@ def _operations(stmt: Stmt) -> int:
 
 def _streams(loop: Loop, within: Sequence[Stmt]) -> Streams:
     """What a loop that consists of these statements does with streams."""
-    uses = [stmt for stmt in within if isinstance(stmt, ir.Receive | ir.Send | ir.Close | ir.Ended)]
+    uses = [stmt for stmt in within if isinstance(stmt, ir.Move)]
     if not uses:
         return Streams.NONE
     if len(uses) == _last_sends(loop):

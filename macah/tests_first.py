@@ -57,14 +57,13 @@ def crowded(body: Body) -> tuple[Place, ...]:
 
 def ports(body: Body) -> set[ir.Stream | ir.Array]:
     """The streams and arrays that are used."""
-    moved = (ir.Receive, ir.Send, ir.Close, ir.Ended)
-    streams = {stmt.stream for stmt in statements(body) if isinstance(stmt, moved)}
+    streams = {stmt.stream for stmt in statements(body) if isinstance(stmt, ir.Move)}
     return streams | arrays_read(body) | arrays_written(body)
 
 
-def pays(interval: int, before: int) -> bool:
-    """Whether an interval makes up for one more iteration."""
-    return interval * (FEW_TRIPS + 1) < before * FEW_TRIPS
+def pays(interval: int, before: int, trips: int = FEW_TRIPS, more: int = 1) -> bool:
+    """Whether an interval makes up for so many more iterations of a loop."""
+    return interval * (trips + more) < before * trips
 
 
 def _is_outer(loop: ir.While) -> bool:

@@ -239,7 +239,7 @@ class _Bubbler:
         self.out.append(Assign(stmt.target, Apply("select", (guard, value, Read(stmt.target))), stmt.where))
 
     def effect(self, stmt: Stmt, place: int) -> None:
-        if isinstance(stmt, ir.Receive | ir.Send | ir.Close | ir.Ended):
+        if isinstance(stmt, ir.Move):
             self.streams[stmt.stream] = self.segment
         self.level |= dict.fromkeys(targets(stmt), self.segment)
         if self.is_last:

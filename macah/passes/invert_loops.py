@@ -98,12 +98,12 @@ def _taken_off(made: list[Stmt], loop: ir.While) -> Body:
 
     It is taken off `made`, which ends with what stands there.
     """
-    begin = len(made)
+    begin, needed = len(made), ports((loop,))
     while begin and not has_loop((made[begin - 1],)):
         begin -= 1
     stays, moved = made[:begin], list[Stmt]()
     for stmt in made[begin:]:
-        moves = bool(ports((stmt,)) & ports((loop,))) or (moved and _comes_after(stmt, tuple(moved)))
+        moves = bool(ports((stmt,)) & needed) or (moved and _comes_after(stmt, tuple(moved)))
         (moved if moves else stays).append(stmt)
     made[:] = stays
     return tuple(moved)
@@ -118,7 +118,7 @@ def _comes_after(stmt: Stmt, moved: Body) -> bool:
 
 
 def _uses_stream(body: Body) -> bool:
-    return any(isinstance(stmt, ir.Receive | ir.Send | ir.Close | ir.Ended) for stmt in statements(body))
+    return any(isinstance(stmt, ir.Move) for stmt in statements(body))
 
 
 def _body(body: Body, known: _Known) -> Body:

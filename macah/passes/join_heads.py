@@ -24,8 +24,6 @@ from macah.walk import Renaming, map_bodies, operands, statements, targets, vari
 _MOST = 30
 """So many statements are compared."""
 
-_MOVES = ir.Receive | ir.Send | ir.Close | ir.Ended
-
 
 def join_heads(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with such loops testing behind their heads; see the module for an example."""
@@ -68,7 +66,9 @@ class _Heads:
             alike += 1
         for length in range(alike, 0, -1):
             head = tuple(before[-length:])
-            if any(isinstance(stmt, _MOVES) for stmt in statements(head)) and self.same(head, body[-length:]):
+            if any(isinstance(stmt, ir.Move) for stmt in statements(head)) and self.same(
+                head, body[-length:]
+            ):
                 return length
         return 0
 

@@ -243,5 +243,4 @@ def _commutes(stmt: Stmt, other: Stmt, elements: Elements) -> bool:
 
 
 def _uses_streams(loop: DoWhile) -> bool:
-    kinds = ir.Receive | ir.Send | ir.Close | ir.Ended
-    return any(isinstance(stmt, kinds) for stmt in statements(loop.body))
+    return any(isinstance(stmt, ir.Move) for stmt in statements(loop.body))

@@ -42,7 +42,7 @@ def separate_streams(kernel: ir.Kernel) -> ir.Kernel:
     return replace(kernel, body=body, streams=tuple(streams))
 
 
-def _places(stmt: ir.Receive | ir.Send | ir.Close | ir.Ended) -> tuple[int, ...]:
+def _places(stmt: ir.Move) -> tuple[int, ...]:
     stream = stmt.stream
     for expr, extent in zip(stmt.index, stream.shape, strict=True):
         if not isinstance(expr, Const):

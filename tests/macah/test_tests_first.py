@@ -130,3 +130,5 @@ def test_nothing_gets_an_iteration_that_uses_nothing_of_the_loop(tmp_path: Path)
 def test_a_gain_must_be_worth_an_iteration() -> None:
     assert pays(3, 4) and pays(5, 6)
     assert not pays(8, 9) and not pays(4, 4)
+    assert pays(4, 5, trips=100, more=2)
+    assert not pays(3, 4, trips=2, more=2)
