@@ -35,7 +35,7 @@ from macah.optional import enabled
 from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
 from macah.roll import rollings
-from macah.trials import GAIN, LARGER, Choice, Trials
+from macah.trials import GAIN, LARGER, Choice, Trials, full
 from macah.walk import statements
 from macah.whole import SIZES, hoped, parts, short_loops, size, without
 
@@ -67,11 +67,12 @@ def spread(
     if enabled(kernel, "roll_for"):
         for places in rollings(kernel, everywhere=len(best.dfg.nodes) > most):
             form = replace(kernel, rolled=places)
-            best = _smaller(best, _tried(form, fabric, automatic, most, jobs), most, fits)
+            other = _tried(form, fabric, automatic, most, jobs)
+            best = _smaller(best, other, fabric, most, fits)
     form = replace(kernel, rolled=best.kernel.rolled)
     if _crowded(best) and enabled(kernel, "roll_transfers") and rolls(opened(form)):
         turned = _tried(replace(form, by_turns=True), fabric, automatic, most, jobs)
-        best = _smaller(best, turned, most, fits=True)
+        best = _smaller(best, turned, fabric, most, fits=True)
     return best
 
 
@@ -82,11 +83,20 @@ def _crowded(choice: Choice) -> bool:
     return interval > 1 and (choice.kernel.once or not bounds.resource < bounds.recurrence == interval)
 
 
-def _smaller(best: Choice, other: Choice | None, most: int, fits: bool) -> Choice:
+def _smaller(best: Choice, other: Choice | None, fabric: Fabric, most: int, fits: bool) -> Choice:
     """A form with loops in the place of copies if it is better, or the first that fits."""
     if other is None or len(other.dfg.nodes) > max(most, len(best.dfg.nodes)):
         return best
-    return other if _cheaper(other, best) or not fits else best
+    better = _cheaper(other, best) or _cheaper_full(other, best, fabric)
+    return other if better or not fits else best
+
+
+def _cheaper_full(other: Choice, best: Choice, fabric: Fabric) -> bool:
+    """Whether a form is better on a full array, and nearly as good on one of which half is for routing."""
+    bound, interval = full(best, fabric), full(other, fabric)
+    better = other.iterations * interval <= GAIN * best.iterations * bound
+    sure = GAIN * other.cycles <= best.cycles
+    return better and sure and other.fewest * interval <= best.fewest * bound
 
 
 def _tried(kernel: ir.Kernel, fabric: Fabric, automatic: bool, most: int, jobs: int) -> Choice | None:

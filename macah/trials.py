@@ -91,6 +91,18 @@ class Choice:
         return self.cycles + self.bounds.length
 
 
+def crowd(dfg: DFG, fabric: Fabric, share: float) -> int:
+    """The interval in which that share of the arithmetic units works; memories have ports of their own."""
+    units = fabric.units_for("add")
+    busy = sum(node.memory is None for node in dfg.nodes)
+    return -int(-busy // (share * len(units)))
+
+
+def full(choice: Choice, fabric: Fabric, share: float = FULL) -> int:
+    """The interval of a choice for which a fuller array will do."""
+    return max(choice.bounds.mii, crowd(choice.dfg, fabric, share))
+
+
 class Trials:
     """Tries one kernel, whose loops these are, with other choices than those it came with.
 
@@ -159,13 +171,11 @@ class Trials:
 
     def crowd(self, dfg: DFG, share: float = SHARE) -> int:
         """The interval in which a share of the arithmetic units works; memories have ports of their own."""
-        units = self.fabric.units_for("add")
-        busy = sum(node.memory is None for node in dfg.nodes)
-        return -int(-busy // (share * len(units)))
+        return crowd(dfg, self.fabric, share)
 
     def full(self, choice: Choice, share: float = FULL) -> int:
         """The interval of a choice for which a fuller array will do."""
-        return max(choice.bounds.mii, self.crowd(choice.dfg, share))
+        return full(choice, self.fabric, share)
 
     def waits(self, choice: Choice) -> bool:
         """Whether shorter recurrences might help: alone, or as ports can be shared then (`share_ports`)."""

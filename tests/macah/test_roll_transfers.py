@@ -27,6 +27,17 @@ HEADER = """
     scale <? in; int twice = scale * 2; offset <? in; last <? in;
     for (int i = 0; i < n; i++) { int x; x <? in; out <! x * twice + offset + last; }"""
 
+PEAKS = """
+    int scale, before = 0, here = 0, found = 0;
+    scale <? in;
+    out <! scale;
+    for (int i = 0; i < 90; i++) {
+      int x; x <? in;
+      if (here > before && here > x) { out <! here * scale + i; found++; }
+      before = here; here = x;
+    }
+    out <! -1; out <! found;"""
+
 
 def lowered(body: str, folder: Path) -> ir.Kernel:
     source = folder / "p.macah"
@@ -99,3 +110,11 @@ def test_a_kernel_gets_such_loops_where_that_saves_cycles(tmp_path: Path) -> Non
     assert choice is not None and choice.kernel.by_turns and choice.bounds.mii == 1
     once = spread(lowered(STATISTICS.replace("i < n", "i < 2"), tmp_path), FABRIC)
     assert once is not None and not once.kernel.by_turns
+
+
+def test_such_loops_are_chosen_where_ports_allow_no_shorter_interval_though_more_than_half_of_units_work(
+    tmp_path: Path,
+) -> None:
+    choice = spread(lowered(PEAKS, tmp_path), FABRIC)
+    assert choice is not None and choice.kernel.by_turns and choice.bounds.mii == 1
+    assert choice.interval == 2  # where half of the units stay free, as without such a loop
