@@ -47,9 +47,9 @@ def recurrences(source: SourceGraph, fabric: Fabric) -> tuple[int, tuple[int, ..
     ):
         if best != 1:
             times = _Times(found, _Ways(begun, early, apart, bits))
-            interval, cycle = least_interval(times.times)
-            if not best or interval < best:
-                best, worst = interval, times.operations(cycle)
+            if shorter := least_interval(times.times, most=best - 1 if best else None):
+                best, cycle = shorter
+                worst = times.operations(cycle)
     return best, worst
 
 

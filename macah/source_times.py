@@ -75,16 +75,42 @@ class Time:
     after: list[After] = field(default_factory=list)
 
 
-def least_interval(times: list[Time], least: int = 1) -> tuple[int, tuple[int, ...]]:
-    """The least interval that has a solution if that is above `least`, and times on a cycle that needs it."""
+def least_interval(
+    times: list[Time], least: int = 1, most: int | None = None
+) -> tuple[int, tuple[int, ...]] | None:
+    """The least interval that has a solution if that is above `least`, and times on a cycle that needs it.
+
+    None if that is above `most`.
+    """
     arcs = [arc for target, time in enumerate(times) for arc in _arcs(target, time)]
     best, worst = tightest(arcs, least)
     for inside in components(arcs):
         members = sorted({arc.target for arc in inside})
         if any(times[n].kind is not Kind.LATEST for n in members) and len(members) <= MOST_RAISED:
             system = _System(times, members)
-            while cycle := system.unsolved(best):
-                best, worst = best + 1, cycle
+            if most is not None and (best > most or system.unsolved(most)):
+                return None
+            best, worst = _solved(system, best, worst, most)
+    return (best, worst) if most is None or best <= most else None
+
+
+def _solved(
+    system: _System, best: int, worst: tuple[int, ...], most: int | None
+) -> tuple[int, tuple[int, ...]]:
+    """The least interval from `best` on that has a solution; `most` has one.
+
+    Intervals next to it are looked at last, as they take longest.
+    """
+    step, high = 1, best
+    while high != most and (cycle := system.unsolved(high)):
+        best, worst = high + 1, cycle
+        step, high = 2 * step, high + step if most is None else min(high + step, most)
+    while best < high:
+        middle = (best + high) // 2
+        if cycle := system.unsolved(middle):
+            best, worst = middle + 1, cycle
+        else:
+            high = middle
     return best, worst
 
 
@@ -109,16 +135,28 @@ class _System:
             self.times.append(
                 Time(time.kind, time.latency, time.early or len(after) < len(time.after), after)
             )
+        # No solution is later than what all of them add. Nor than one iteration and, for each time that
+        # follows one of an iteration before, what that takes beyond an interval; but chains add up bit by bit.
+        self.sum = sum(
+            max((a.cycles for a in time.after), default=0) + time.latency * (1 + len(time.after).bit_length())
+            for time in self.times
+        )
+        self.again = sum(any(a.distance for a in time.after) for time in self.times)
+        self.length = self._length()
+
+    def _length(self) -> float:
+        """How long an iteration takes after others that have all ended."""
+        at = [0.0] * len(self.times)
+        for n, time in enumerate(self.times):
+            at[n], _ = _raised(time, at, 0)
+        return max(at)
 
     def unsolved(self, interval: int) -> tuple[int, ...]:
         """A cycle of times that grow without end with an interval; nothing if there is a solution."""
         at = [0.0] * len(self.times)
         by = [0] * len(self.times)
-        highest = sum(
-            max((a.cycles for a in time.after), default=0) + time.latency * (1 + len(time.after).bit_length())
-            for time in self.times
-        )
-        for _ in range(ROUNDS + 2 * highest):
+        highest = min(self.sum, 2 * (self.length + self.again * max(0.0, self.length - interval)))
+        for _ in range(ROUNDS + 2 * self.sum):
             changed = False
             for n, time in enumerate(self.times):
                 found, latest = _raised(time, at, interval)
