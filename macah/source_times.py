@@ -136,7 +136,7 @@ class _System:
                 Time(time.kind, time.latency, time.early or len(after) < len(time.after), after)
             )
         # No solution is later than what all of them add. Nor than one iteration and, for each time that
-        # follows one of an iteration before, what that takes beyond an interval; but chains add up bit by bit.
+        # follows one of an iteration before, what that takes beyond an interval; but chains add up slowly.
         self.sum = sum(
             max((a.cycles for a in time.after), default=0) + time.latency * (1 + len(time.after).bit_length())
             for time in self.times
