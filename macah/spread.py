@@ -9,10 +9,10 @@ what more of the units would allow is tried once that is mapped (bolder.py).
 
 Only loops are tried that count up to a known bound and do nothing with streams: so a kernel's streams are
 used in the same order and in the same iterations as before, and nothing can wait for more. Short loops in
-others are unrolled completely (whole.py), and what is innermost then gets copies. Where its recurrences bind,
-loops around it get copies, whose loops are joined (jam.py). Where ports, streams or units bind then, FOR
-loops beside others are tried as plain ones (roll.py), and what several statements beside loops send or
-receive as a loop (`passes/roll_transfers.py`).
+others or beside them are unrolled completely (whole.py), and what is innermost then gets copies. Where its
+recurrences bind, loops around it get copies, whose loops are joined (jam.py). Where ports, streams or units
+bind then, FOR loops beside others are tried as plain ones (roll.py), and what several statements beside loops
+send or receive as a loop (`passes/roll_transfers.py`).
 """
 
 from __future__ import annotations

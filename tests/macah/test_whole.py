@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from arch.describe import load_fabric
 from macah.loop_trips import loop_trips
 from macah.lower import lower
 from macah.program import parse_program
+from macah.spread import spread
+from macah.trials import Choice
 from macah.whole import parts, short_loops
 
 ROUNDS = """void f(const int a[100], int c[4]) {
@@ -35,3 +38,36 @@ def test_what_runs_rarely_need_not_become_one_iteration_with_what_runs_often() -
         [6, 8, 9, 10],  # what is in no other loop is done once
         [8],  # that is 1200 of 1244 iterations
     ]
+
+
+WINDOW = """void f(int stream in, int stream out) {
+  kernel {
+    int p[2][3];
+    for (int i = 0; i < 6; i++) p[i / 3][i % 3] = 0;
+    for (int i = 0; i < 100; i++) {
+      int v; v <? in;
+      FOR (int r = 0; r < 2; r++) { p[r][0] = p[r][1]; p[r][1] = p[r][2]; }
+      p[0][2] = p[1][0]; p[1][2] = v;
+      out <! p[0][0] + p[0][1] - p[0][2] + p[1][1];
+    }
+  }
+}
+"""
+ALONE = """void f(int stream out) {
+  kernel { int p[6]; for (int i = 0; i < 6; i++) { p[i] = i; out <! p[i / 2]; } }
+}
+"""
+
+
+def test_what_is_done_once_becomes_one_iteration_where_arrays_become_variables_by_that() -> None:
+    choice, alone = (chosen(source) for source in (WINDOW, ALONE))
+    assert {place.line for place, _ in choice.kernel.unroll} == {4}
+    assert not choice.dfg.memories and choice.bounds.mii == 1
+    assert not alone.kernel.unroll
+
+
+def chosen(source: str) -> Choice:
+    program = parse_program(source, Path("t.macah"))
+    choice = spread(lower(program, program.kernels[0]), load_fabric("grid8x8"))
+    assert choice is not None
+    return choice
