@@ -42,6 +42,7 @@ class LoopTrips:
     """A plain loop, how often it runs if that is known, and the loops in it."""
 
     where: Place | None
+    counter: Variable | None
     trips: int | None
     counted: bool  # how often it runs, unless it is left, is known when it begins
     triangular: bool  # how often it runs is unknown, and follows from the counters of the loops around it
@@ -76,6 +77,7 @@ class _Survey(LoopUnroller):
 
     def visit(self, stmt: Loop, out: list[Stmt], inside: Callable[[], None]) -> None:
         counter, around = self.counter(stmt, 1), self.loops
+        variable = None if counter is None else counter.variable
         trips = None if counter is None else counter.trips
         start = None if counter is None else self.start(counter.variable, out)
         triangular = counter is not None and trips is None and self.follows(stmt, counter.variable, start)
@@ -88,7 +90,7 @@ class _Survey(LoopUnroller):
             both = zip(turns, counts, strict=True)
             self.turns = [{**turn, counter.variable: count} for turn, inner in both for count in inner]
         self.loops = []
-        self.counters.append(None if counter is None else counter.variable)
+        self.counters.append(variable)
         inside()
         self.counters.pop()
         self.turns = turns
@@ -96,7 +98,7 @@ class _Survey(LoopUnroller):
         size, streams = sum(map(_operations, within)), _streams(stmt, within)
         counted = counter is not None and _is_steady(stmt, counter.variable, within)
         inner = tuple(self.loops)
-        around.append(LoopTrips(stmt.where, trips, counted, triangular, rows, streams, size, inner))
+        around.append(LoopTrips(stmt.where, variable, trips, counted, triangular, rows, streams, size, inner))
         self.loops = around
 
     def start(self, counter: Variable, out: Sequence[Stmt]) -> Expr | None:

@@ -9,10 +9,10 @@ what more of the units would allow is tried once that is mapped (bolder.py).
 
 Only loops are tried that count up to a known bound and do nothing with streams: so a kernel's streams are
 used in the same order and in the same iterations as before, and nothing can wait for more. Short loops in
-others or beside them are unrolled completely (whole.py), and what is innermost then gets copies. Where its
-recurrences bind, loops around it get copies, whose loops are joined (jam.py). Where ports, streams or units
-bind then, FOR loops beside others are tried as plain ones (roll.py), and what several statements beside loops
-send or receive as a loop (`passes/roll_transfers.py`).
+others are unrolled completely (whole.py), and others that keep arrays in memories (shaping.py); what is
+innermost then gets copies. Where its recurrences bind, loops around it get copies, whose loops are joined
+(jam.py). Where ports, streams or units bind then, FOR loops beside others are tried as plain ones (roll.py),
+and what several statements beside loops send or receive as a loop (`passes/roll_transfers.py`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from macah.optional import enabled
 from macah.passes.pipeline import opened
 from macah.passes.roll_transfers import rolls
 from macah.roll import rollings
+from macah.shaping import shaping
 from macah.trials import GAIN, LARGER, Choice, Trials, full
 from macah.walk import statements
 from macah.whole import SIZES, hoped, parts, short_loops, size, without
@@ -42,6 +43,9 @@ from macah.whole import SIZES, hoped, parts, short_loops, size, without
 MOST_STATEMENTS = 400
 MOST_NODES = 240
 """Kernels with more are not tried, and graphs with more are not chosen: mapping them takes long."""
+
+MOST_SHAPING = 128
+"""Loops that may be what keeps arrays in memories become so many operations more at most."""
 
 MUCH = 0.25
 """Where short loops that become one iteration leave that share of the cycles, graphs may be `LARGER`."""
@@ -177,9 +181,12 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
     """
     best, kernel, tried = None, plain.kernel, dict[tuple[Place, ...], Choice | None]()
     grouped = kernel.one_way or kernel.ordered or kernel.bubbles
+    shapes = [part] if (part := _shaping(trials)) else []
     for most, loops in product(SIZES, (hoped(trials.loops), trials.loops)):
         places = short_loops(loops, dict(kernel.unroll), most, grouped)
-        wanted = [part for part in parts(loops, places) if size(loops, part) <= LARGER * MOST_STATEMENTS]
+        wanted = [
+            part for part in (*parts(loops, places), *shapes) if size(loops, part) <= LARGER * MOST_STATEMENTS
+        ]
         new = [part for part in wanted if part not in tried]
         with trials.meanwhile.expected([partial(_all_whole, kernel, part, trials) for part in new]) as later:
             tried |= {part: one.done() for part, one in zip(new, later, strict=True)}
@@ -189,6 +196,16 @@ def _whole(plain: Choice, trials: Trials) -> Choice | None:
             break
         best = made
     return best
+
+
+def _shaping(trials: Trials) -> tuple[Place, ...]:
+    """Loops that keep arrays in memories, as long as they do not become much."""
+    loops, found = trials.loops, dict[Place, None]()
+    for places in shaping(opened(trials.kernel), loops):
+        more = found | dict.fromkeys(places)
+        if size(loops, more) <= size(loops, ()) + MOST_SHAPING:
+            found = more
+    return tuple(place for place in found if place not in dict(trials.kernel.unroll))
 
 
 def _cost(choice: Choice) -> tuple[int, int]:

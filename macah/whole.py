@@ -1,4 +1,4 @@
-"""Which loops in others, or beside them, are so short that all of their iterations may become one.
+"""Which loops in others are so short that all of their iterations may become one.
 
     while (more) {                                        while (more) {
         for (d = 1; d < 3; d++) r[d] = r[d - 1] & x;  ->      r1 = r0 & x; r2 = r1 & x;
@@ -24,9 +24,6 @@ from macah.passes.pipeline import opened
 RARE = 8
 """Loops in which less than such a part of all iterations is run rarely."""
 
-BESIDE = 64
-"""So many operations loops may become that stand beside others, if none in another loop is short."""
-
 SIZES = (1024, 512, 256, 64, 16)
 """So many operations a loop may become, at most; in the order to try."""
 
@@ -34,18 +31,15 @@ SIZES = (1024, 512, 256, 64, 16)
 def short_loops(
     loops: Sequence[LoopTrips], fixed: Container[Place], most: int, grouped: bool = False
 ) -> tuple[Place, ...]:
-    """The loops of so many operations at most.
+    """The loops of so many operations at most; none if only such that are in no other loop.
 
-    If all of them are in no other loop, none, unless they become `BESIDE` operations at most and stand beside
-    longer ones: these wait for them once, but arrays that only the former index may become scalars.
     `fixed` are those about which something is decided. `grouped`: the elements of a stream may be waited for
     together.
     """
     long = {loop.where for loop in all_loops(loops) if not _is_short(loop, fixed, most, grouped)}
     short = dict.fromkeys(loop.where for loop in all_loops(loops) if loop.where not in long)
     inside = {inner.where for loop in all_loops(loops) if loop.where in long for inner in loop.loops}
-    beside = most <= BESIDE and any(loop.where in long for loop in loops)
-    return tuple(where for where in short if where is not None) if beside or inside & short.keys() else ()
+    return tuple(where for where in short if where is not None) if inside & short.keys() else ()
 
 
 def parts(loops: Sequence[LoopTrips], places: tuple[Place, ...]) -> Iterator[tuple[Place, ...]]:

@@ -53,6 +53,20 @@ WINDOW = """void f(int stream in, int stream out) {
   }
 }
 """
+LINES = """void f(int stream in, int stream out) {
+  kernel {
+    int line[2][20];
+    for (int r = 0; r < 2; r++)
+      for (int x = 0; x < 20; x++) line[r][x] = r;
+    for (int y = 0; y < 30; y++)
+      for (int x = 0; x < 20; x++) {
+        int v; v <? in;
+        out <! v - line[0][x];
+        line[0][x] = line[1][x]; line[1][x] = v;
+      }
+  }
+}
+"""
 ALONE = """void f(int stream out) {
   kernel { int p[6]; for (int i = 0; i < 6; i++) { p[i] = i; out <! p[i / 2]; } }
 }
@@ -64,6 +78,12 @@ def test_what_is_done_once_becomes_one_iteration_where_arrays_become_variables_b
     assert {place.line for place, _ in choice.kernel.unroll} == {4}
     assert not choice.dfg.memories and choice.bounds.mii == 1
     assert not alone.kernel.unroll
+
+
+def test_so_does_a_loop_that_goes_through_arrays_that_are_apart_otherwise() -> None:
+    choice = chosen(LINES)
+    assert [place.line for place, _ in choice.kernel.unroll] == [4]
+    assert len(choice.dfg.memories) == 2 and choice.bounds.mii == 1
 
 
 def chosen(source: str) -> Choice:
