@@ -84,14 +84,16 @@ def least_interval(
     """
     arcs = [arc for target, time in enumerate(times) for arc in _arcs(target, time)]
     best, worst = tightest(arcs, least)
+    if most is not None and best > most:
+        return None
     for inside in components(arcs):
         members = sorted({arc.target for arc in inside})
         if any(times[n].kind is not Kind.LATEST for n in members) and len(members) <= MOST_RAISED:
             system = _System(times, members)
-            if most is not None and (best > most or system.unsolved(most)):
+            if most is not None and system.unsolved(most):
                 return None
             best, worst = _solved(system, best, worst, most)
-    return (best, worst) if most is None or best <= most else None
+    return best, worst
 
 
 def _solved(
