@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeGuard
@@ -10,19 +11,22 @@ from typing import TypeGuard
 from macah import ir
 from macah.ir import Body, Label, Stmt, Stream
 from macah.loop_trips import SHORT
-from macah.walk import bodies, is_constant, statements
+from macah.walk import bodies, is_constant, loads_in, read, statements, written
 
 MOST = 32
 """Kernels that receive in more places are not looked at."""
 
+Streams = tuple[Stream, ...]
+"""Some streams, in the order in which a kernel first receives from them."""
 
-def often_received(body: Body) -> frozenset[Stream]:
+
+def often_received(body: Body) -> Streams:
     """The streams that are received from in several places, not all of which stand beside loops."""
     times = Counter(stmt.stream for stmt in statements(body) if waits(stmt))
     loops = (stmt for stmt in statements(body) if is_loop(stmt))
     repeated = {inner.stream for loop in loops for inner in statements((loop,)) if waits(inner)}
     found = {stream: count for stream, count in times.items() if count > 1 and stream in repeated}
-    return frozenset(found if sum(found.values()) <= MOST else ())
+    return tuple(found) if sum(found.values()) <= MOST else ()
 
 
 def waits(stmt: Stmt) -> TypeGuard[ir.Receive]:
@@ -32,6 +36,19 @@ def waits(stmt: Stmt) -> TypeGuard[ir.Receive]:
             return is_constant(guard, 1)
         case _:
             return False
+
+
+def goes_along(receive: ir.Receive, others: Sequence[ir.Receive], since: Body, streams: Streams) -> bool:
+    """Whether an iteration may receive this with some others, and do only then what is done since these.
+
+    That is nothing that others see, and nothing to do with what is received here. An order of the streams is
+    kept: who sends to two of them may wait at one until that is received from.
+    """
+    if not others or streams.index(receive.stream) <= streams.index(others[-1].stream):
+        return False
+    changed = {variable for other in others for variable in other.targets}
+    plain = all(isinstance(stmt, ir.Assign) and not loads_in(stmt.value) for stmt in since)
+    return plain and (changed | written(since) | read(since)).isdisjoint(receive.targets)
 
 
 def is_loop(stmt: Stmt) -> bool:
@@ -75,18 +92,24 @@ class _Expected:
         return replace(replace(self, through=Fraction(0)).plus(behind), through=behind.through)
 
 
-def _expected(body: Body, streams: frozenset[Stream], labels: frozenset[Label]) -> _Expected:
+def _expected(body: Body, streams: Streams, labels: frozenset[Label]) -> _Expected:
     """What is expected of a body in blocks with some labels, which are in the loop around it."""
     found = _Expected()
+    received, since = list[ir.Receive](), list[Stmt]()
     for stmt in body:
-        found = found.then(_of_statement(stmt, streams, labels))
+        if not waits(stmt) or stmt.stream not in streams:
+            found = found.then(_of_statement(stmt, streams, labels))
+            since.append(stmt)
+        elif goes_along(stmt, received, tuple(since), streams):
+            received.append(stmt)
+        else:
+            found = found.then(_Expected(once=Fraction(1)))
+            received, since = [stmt], []
     return found
 
 
-def _of_statement(stmt: Stmt, streams: frozenset[Stream], labels: frozenset[Label]) -> _Expected:
+def _of_statement(stmt: Stmt, streams: Streams, labels: frozenset[Label]) -> _Expected:
     match stmt:
-        case ir.Receive(stream) if waits(stmt) and stream in streams:
-            return _Expected(once=Fraction(1))
         case ir.While() | ir.DoWhile():
             found = _Expected()
             for part in bodies(stmt):

@@ -95,7 +95,7 @@ def _kernel_text(account: Account) -> str:
     for title, refusal in zip(chain(("not converted",), repeat("")), account.refusals, strict=False):
         lines.append(_wrapped(title, refusal_text(refusal)))
     if account.lowered.once:
-        text = "an iteration has one at most, and the next one goes on from there (--disable receive_once)"
+        text = "one of each stream in an iteration, and the next goes on from there (--disable receive_once)"
         lines.append(_wrapped("receives", text))
     if account.lowered.bubbles:
         lines.append("  receives             as bubbles: iterations that would wait hold up no others")

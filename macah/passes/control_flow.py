@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from backend.dfg import Place
 from macah import ir
-from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Stmt, Stream, Variable
+from macah.ir import Assign, Body, Const, DoWhile, Expr, If, Stmt, Variable
 from macah.passes.predicate import negate
 from macah.passes.unplaced import unplaced
-from macah.receives import is_loop, waits
+from macah.receives import Streams, goes_along, is_loop, waits
 from macah.walk import statements, targets, variables_in, written
 
 
@@ -18,23 +18,22 @@ from macah.walk import statements, targets, variables_in, written
 class Block:
     """Statements without loops, inside so many loops, and where control goes from there.
 
-    Before them, `receive` receives. `where` is the place of what begins the block.
+    Before them come `receives`, from a stream each. `where` is the place of what begins the block.
     """
 
     depth: int
-    receive: ir.Receive | None = None
+    receives: list[ir.Receive] = field(default_factory=list)
     body: list[Stmt] = field(default_factory=list)
     ways: list[Way] = field(default_factory=list)
 
     @property
     def where(self) -> Place | None:
-        stmts = (self.receive, *self.body) if self.receive else self.body
-        return next((stmt.where for stmt in stmts if stmt.where), None)
+        return next((stmt.where for stmt in (*self.receives, *self.body) if stmt.where), None)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing happens in it."""
-        return self.receive is None and not self.body
+        return not self.receives and not self.body
 
 
 @dataclass(eq=False, slots=True)
@@ -51,7 +50,7 @@ class Flow:
     Its conditions become predicates by `truth`.
     """
 
-    def __init__(self, body: Body, streams: frozenset[Stream], truth: Callable[[Expr], Expr]) -> None:
+    def __init__(self, body: Body, streams: Streams, truth: Callable[[Expr], Expr]) -> None:
         self.truth = truth
         self.streams = streams
         self.flags = _flags(body)
@@ -83,7 +82,7 @@ class Flow:
             instead: dict[Block, Block] = {}
             for block in self.blocks():
                 ways = tuple((way.condition, way.target) for way in block.ways)
-                key = unplaced((block.receive,) if block.receive else ()), unplaced(tuple(block.body)), ways
+                key = unplaced(tuple(block.receives)), unplaced(tuple(block.body)), ways
                 instead[block] = first.setdefault(key, block)
             instead = {block: other for block, other in instead.items() if block is not other}
             if not instead:
@@ -95,7 +94,7 @@ class Flow:
     def lead(self) -> Body:
         """Have control start behind what certainly happens first, which is this."""
         found, seen = list[Stmt](), {self.start, self.exit}
-        while self.start.receive is None and len(self.start.ways) == 1:
+        while not self.start.receives and len(self.start.ways) == 1:
             target = self.start.ways[0].target
             if target in seen:
                 break
@@ -104,8 +103,8 @@ class Flow:
             seen.add(target)
         return tuple(found)
 
-    def _block(self, receive: ir.Receive | None = None) -> Block:
-        self._blocks.append(Block(self._depth, receive))
+    def _block(self, *receives: ir.Receive) -> Block:
+        self._blocks.append(Block(self._depth, list(receives)))
         return self._blocks[-1]
 
     def _go(self, block: Block, target: Block) -> None:
@@ -123,6 +122,9 @@ class Flow:
         for stmt in body:
             match stmt:
                 case ir.Receive() if is_parted(stmt, self.streams):
+                    if goes_along(stmt, block.receives, tuple(block.body), self.streams):
+                        block.receives.append(stmt)
+                        continue
                     received = self._block(stmt)
                     self._go(block, received)
                     block = received
@@ -157,7 +159,7 @@ class Flow:
         return behind
 
 
-def is_parted(stmt: Stmt, streams: frozenset[Stream]) -> bool:
+def is_parted(stmt: Stmt, streams: Streams) -> bool:
     """Whether a statement is a loop, or receives from one of the streams, or something in it is."""
     return any(is_loop(inner) or (waits(inner) and inner.stream in streams) for inner in statements((stmt,)))
 

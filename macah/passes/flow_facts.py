@@ -110,7 +110,7 @@ class _Facts:
 
     def behind(self, block: Block, facts: int) -> int:
         """What holds behind a block."""
-        received = targets(block.receive) if block.receive else ()
+        received = [v for receive in block.receives for v in receive.targets]
         return self.after(block.body, self.logic.forget(facts, received))
 
     def after(self, body: Iterable[Stmt], facts: int) -> int:

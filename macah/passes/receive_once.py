@@ -24,6 +24,8 @@ the next one receives, and that goes on from there:
 So the kernel is a state machine, with one flag for each place where an iteration begins. Where control may
 come back to a place without a receive, an iteration ends as well; the next one receives nothing. What the
 flags become follows from the paths between these places (`flow_paths`). `Kernel.once` asks for it.
+
+    x <? a; y <? b;      from two streams is received in one iteration, where nobody sees what is in between.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from macah.walk import Renaming, both, fresh, loads_in, statements, targets, var
 
 def receive_once(kernel: ir.Kernel) -> ir.Kernel:
     """The same kernel as one loop, if it says so; see the module for an example."""
-    streams = often_received(kernel.body) if kernel.once else frozenset()
+    streams = often_received(kernel.body) if kernel.once else ()
     if not streams:
         return kernel
     parted = [place for place, stmt in enumerate(kernel.body) if is_parted(stmt, streams)]
@@ -90,14 +92,14 @@ class _Machine:
             passed.add(block)
             around.add(block)
             for way in block.ways:
-                if way.target.receive is not None or way.target in around:
+                if way.target.receives or way.target in around:
                     self.ends.add(way)
                 elif way.target is not self.flow.exit and way.target not in passed:
                     visit(way.target)
             around.remove(block)
             left.append(block)
 
-        received = [block for block in reversed(self.flow.blocks()) if block.receive]
+        received = [block for block in reversed(self.flow.blocks()) if block.receives]
         for block in (*sorted(received, key=lambda block: -block.depth), self.flow.start):
             if block not in passed:
                 visit(block)
@@ -158,10 +160,11 @@ class _Machine:
         """
         found: dict[object, list[tuple[Block, ir.Receive]]] = {}
         for block in self.at:
-            if block.receive is not None:
-                into = block.receive.targets if self.streams_end else ()
-                found.setdefault((block.receive.stream, into), []).append((block, block.receive))
-        return found.values()
+            for receive in block.receives:
+                into = receive.targets if self.streams_end else ()
+                found.setdefault((receive.stream, into), []).append((block, receive))
+        order = self.flow.streams
+        return sorted(found.values(), key=lambda alike: order.index(alike[0][1].stream))
 
     def at_one(self, blocks: Collection[Block]) -> Expr:
         """Whether an iteration begins in one of some blocks: it does in one of all."""

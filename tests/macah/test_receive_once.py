@@ -77,7 +77,22 @@ SKIPPED = """int c = 0, f = 0;
   } while (c != 2 && n > -20);
   out <! c;"""
 TAIL = "int c = 1; while (c) { c <? in; if (c > 4) { c <? in; out <! c; } n++; } c <? in; out <! c; n += c;"
+JOINED = """int x = 0, y = 0; x <? in; y <? also;
+  while (x > 0 && y > 0) {
+    if (x == y) { n += x * y; out <! x; x <? in; y <? also; }
+    else if (x < y) x <? in;
+    else y <? also; }
+  out <! n;"""
+CROSSED = """int x = 1, y = 1;
+  while (x && y) {
+    if (x & 1) { y <? also; n += y; x <? in; }
+    else { x <? in; n ^= 5; y <? also; }
+    if (y == 3) { x <? in; y += x; y <? also; }
+    if (y == 4) { y <? in; y <? also; x--; }
+    out <! n; }"""
 BODIES = {
+    "joined": JOINED,
+    "crossed": CROSSED,
     "words": WORDS,
     "tokens": TOKENS,
     "trailers": TRAILERS,
@@ -87,7 +102,7 @@ BODIES = {
     "skipped": SKIPPED,
     "tail": TAIL,
 }
-STOPPED = ("words", "tokens", "trailers", "merged", "records")
+STOPPED = ("joined", "words", "tokens", "trailers", "merged", "records")
 """Those that receive nothing behind the zeros at the end."""
 
 
@@ -135,7 +150,9 @@ def test_it_does_the_same(name: str, ends: bool, monkeypatch: pytest.MonkeyPatch
             assert outcome_of_graph(made, dfg, inputs(made, seed)) == expected
 
 
-@pytest.mark.parametrize(("name", "least"), [("words", 2), ("tokens", 5), ("trailers", 8), ("merged", 6)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("words", 2), ("tokens", 5), ("trailers", 8), ("merged", 6), ("joined", 4)]
+)
 def test_receives_in_other_places_hold_up_no_iteration(name: str, least: int) -> None:
     assert bound(once(BODIES[name])) <= least < bound(kernel(BODIES[name]))
 
@@ -189,8 +206,18 @@ def test_iterations_are_expected_for_each_receive() -> None:
     assert lengthened(pairs.body) == 2
     seldom = kernel("for (int i = 0; i < n; i++) { int x; x <? in; if (x) x <? in; out <! x; }")
     assert lengthened(seldom.body) == Fraction(3, 2)
+    paired = "x <? in; n++; y <? also; out <! x + y + n;"
+    assert lengthened(kernel(f"for (int i = 0; i < n; i++) {{ int x, y; {paired} {paired} }}").body) == 2
+    assert lengthened(kernel(CROSSED).body) == Fraction(7, 2)
     bits = kernel("for (;;) { int b; b <? in; if (b == 2) break; if (!b) continue; b <? in; out <! b; }")
     assert lengthened(bits.body) == Fraction(3, 2)
+
+
+def test_an_iteration_receives_from_several_streams_one_after_the_other() -> None:
+    """In the order in which the program first does, so that who sends never waits for another one."""
+    choice = spread(kernel(JOINED), FABRIC)
+    assert choice is not None and choice.kernel.once and choice.bounds.mii <= 4
+    assert _count(choice.dfg, "recv") == 2
 
 
 def test_what_is_left_is_one_loop() -> None:

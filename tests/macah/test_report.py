@@ -116,10 +116,10 @@ def test_the_report_tells_what_an_iteration_does_at_once_and_of_empty_ones(tmp_p
     assert (facts(account)["at_once"], facts(account)["empty_between_rows"]) == ([], 2)
     shown = " ".join(report_text([account]).split())
     assert "between rows 2 iterations are left empty, in which the next one's start is computed" in shown
-    assert "an iteration has one at most" not in shown
+    assert "one of each stream in an iteration" not in shown
     account = Account(site.where, replace(lowered, once=True), mapping)
     assert facts(account)["receives_once"]
-    assert "receives an iteration has one at most, and the next" in " ".join(report_text([account]).split())
+    assert "receives one of each stream in an iteration, and" in " ".join(report_text([account]).split())
     assert "rows take 3 iterations at least" in shown
 
 
