@@ -11,7 +11,7 @@ which may be empty for that. Nothing is placed: as with copies (`spread.py`), th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -19,6 +19,7 @@ from functools import partial
 from macah import ir
 from macah.diagnostic import Place
 from macah.loop_trips import SHORT, LoopTrips
+from macah.meanwhile import Later
 from macah.optional import enabled
 from macah.passes.pipeline import optimize
 from macah.receives import lengthened, often_received
@@ -28,6 +29,9 @@ from macah.whole import all_loops
 
 DELAYS = (1, 2, 3, 4, 6, 8)
 """So many iterations there may be between the rows of nests."""
+
+LIKELY = (8, 3, 1, 2)
+"""Those that are tried first if each gives another interval."""
 
 Rows = tuple[int, ...]
 """How many iterations the rows of a loop make, one after the other, or each of them."""
@@ -199,11 +203,14 @@ def _delayed(best: Choice, trials: Trials) -> Choice:
     trips = _mean(_shortest(best, trials))
     if best.bounds.resource * (trips + DELAYS[0]) >= best.interval * trips:
         return best
-    reached = trials.full(best)
-    search = _Delays(reached, trips, trials, best)
-    for tests in dict.fromkeys((best.kernel.tests_first, ())):
-        search.base = replace(best.kernel, tests_first=tests, row=0)
-        search.between(-1, reached, len(DELAYS), 1)
+    tests = dict.fromkeys((best.kernel.tests_first, ()))
+    bases = [replace(best.kernel, tests_first=places, row=0) for places in tests]
+    likely = [replace(base, delay=delay) for base in bases for delay in LIKELY]
+    with trials.meanwhile.expected([partial(trials.choice, kernel) for kernel in likely]) as later:
+        known = {(one.tests_first, one.delay): work for one, work in zip(likely, later, strict=True)}
+        search = _Delays(trials.full(best), trips, trials, best, known)
+        for search.base in bases:
+            search.between(-1, search.reached, len(DELAYS), 1)
     return search.found
 
 
@@ -213,9 +220,16 @@ class _Delays:
     The longer the delay, the shorter the interval, if anything. `reached` is that without a delay.
     """
 
-    def __init__(self, reached: int, trips: Fraction, trials: Trials, found: Choice) -> None:
+    def __init__(
+        self,
+        reached: int,
+        trips: Fraction,
+        trials: Trials,
+        found: Choice,
+        later: Mapping[tuple[tuple[Place, ...], int], Later[Choice]],
+    ) -> None:
         self.reached, self.trips, self.trials = reached, trips, trials
-        self.base, self.found = found.kernel, found
+        self.base, self.found, self.later = found.kernel, found, later
 
     def between(self, low: int, longest: int, high: int, least: int) -> None:
         """Try delays between two places in the list, whose intervals are the `longest` and the `least`."""
@@ -229,7 +243,8 @@ class _Delays:
 
     def interval(self, delay: int) -> int:
         """The interval with a delay, which is the best one so far if it is."""
-        tried = self.trials.choice(replace(self.base, delay=delay))
+        later = self.later.get((self.base.tests_first, delay))
+        tried = later.done() if later else self.trials.choice(replace(self.base, delay=delay))
         if self.pays(tried) and self.pays(tried := self.trials.tightened(tried, self.reached)):
             self.found = tried
         return self.trials.full(tried)
