@@ -25,7 +25,7 @@ class FlowLogic:
     def __init__(self, predicates: Predicates) -> None:
         self.bdd = Bdd()
         self.atoms: dict[Expr, int] = {}
-        self._holds = predicates.holds
+        self.holds = predicates.holds
         self._telling: defaultdict[Variable, list[Expr]] = defaultdict(list)
         self._loads = set[int]()
         self._relations: dict[tuple[Variable, int], int] = {}
@@ -36,12 +36,12 @@ class FlowLogic:
         match condition:
             case Const(value):
                 return TRUE if value else FALSE
-            case Apply("and" | "or" as op, (a, b)) if self._holds(a) and self._holds(b):
+            case Apply("and" | "or" as op, (a, b)) if self.holds(a) and self.holds(b):
                 join = bdd.both if op == "and" else bdd.either
                 return join(self.function(a), self.function(b))
-            case Apply("xor", (a, Const(1))) if self._holds(a):
+            case Apply("xor", (a, Const(1))) if self.holds(a):
                 return bdd.opposite(self.function(a))
-            case Apply("ne", (a, Const(0))) if self._holds(a):
+            case Apply("ne", (a, Const(0))) if self.holds(a):
                 return self.function(a)
             case Apply("ne", operands):
                 return bdd.opposite(self._atom(Apply("eq", operands)))

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from macah import ir
 from macah.bdd import FALSE, TRUE
 from macah.fold import fold
-from macah.ir import Assign, Expr, If, Read, Stmt, Variable
+from macah.ir import Apply, Assign, Const, Expr, If, Read, Stmt, Variable
 from macah.passes.control_flow import Block, Way
 from macah.passes.flow_logic import FlowLogic
 from macah.passes.predicate import either, negate, select
@@ -136,22 +136,26 @@ def _small(value: Expr) -> Expr | None:
 
 
 class Shortly:
-    """Says when control goes where. `late` conditions are left out where others do."""
+    """Says when control goes where. `late` conditions are left out where others do.
 
-    def __init__(self, logic: FlowLogic, late: Set[Variable]) -> None:
-        self.logic, self.bdd, self.late = logic, logic.bdd, late
+    Where control comes to the exit, nobody asks for anything else: that may be true then, or not.
+    """
+
+    def __init__(self, logic: FlowLogic, late: Set[Variable], exit: Block) -> None:
+        self.logic, self.bdd, self.late, self.exit = logic, logic.bdd, late, exit
 
     def grouped(
         self, paths: Mapping[Block, Paths], targets: Collection[Block]
     ) -> list[tuple[list[Block], Expr]]:
         """Some of the places, and if control is at one of them, whether it comes to one of the targets."""
-        groups: dict[int, tuple[list[Block], list[Path]]] = {}
+        groups: dict[tuple[int, int], tuple[list[Block], list[Path]]] = {}
         for place, leading in paths.items():
             taken = [path for target in leading if target in targets for path in leading[target]]
             function = self.function(taken)
+            free = FALSE if self.exit in targets else self.function(leading.get(self.exit, ()))
             if function != FALSE:
-                groups.setdefault(function, ([], taken))[0].append(place)
-        return [(places, self.said(taken)) for places, taken in groups.values()]
+                groups.setdefault((function, free), ([], taken))[0].append(place)
+        return [(places, self.said(taken, free)) for (_, free), (places, taken) in groups.items()]
 
     def function(self, paths: Iterable[Path]) -> int:
         """Where one of the paths is taken, of all that can be."""
@@ -166,30 +170,57 @@ class Shortly:
             found = self.bdd.both(found, self.logic.function(condition))
         return found
 
-    def said(self, paths: Sequence[Path]) -> Expr:
-        """That one of the paths is taken, with as few conditions as needed."""
-        whole = self.function(paths)
+    def said(self, paths: Sequence[Path], free: int) -> Expr:
+        """That one of the paths is taken, with as few conditions as needed; where `free` holds, it may be."""
+        taken = self.function(paths)
+        whole = self.bdd.either(taken, free)
         terms = list(dict.fromkeys(self.shortened(path, whole) for path in paths))
         for term in list(terms):
             others = [other for other in terms if other is not term]
-            if others and self.function(others) == whole:
+            if others and self.bdd.implies(taken, self.function(others)):
                 terms = others
+        always = [condition for condition in terms[0] if all(condition in term for term in terms[1:])]
         found: Expr = ir.FALSE
         for term in terms:
-            one: Expr = ir.TRUE
-            for condition in term:
-                one = both(one, condition)
-            found = either(found, one)
-        return found
+            found = either(found, _all([condition for condition in term if condition not in always]))
+        return both(_all(always), found)
 
     def shortened(self, path: Path, whole: int) -> Path:
         """The path without conditions that need not hold for one of all the paths to be taken."""
-        kept = list(dict.fromkeys(path))
+        kept = list(dict.fromkeys(part for condition in path for part in self.parts("and", condition)))
         for condition in sorted(kept, key=lambda condition: not self.is_late(condition)):
             others = [other for other in kept if other is not condition]
             if self.bdd.implies(self.logic.related(self.all_of(others)), whole):
                 kept = others
+        for place, condition in enumerate(kept):
+            others = kept[:place] + kept[place + 1 :]
+            kept[place] = self.without_known(condition, self.logic.related(self.all_of(others)))
         return tuple(kept)
+
+    def without_known(self, condition: Expr, facts: int) -> Expr:
+        """One of several conditions any of which may hold, if the others do not where the facts do."""
+        for part in self.parts("or", condition):
+            holds = self.bdd.both(facts, self.logic.function(condition))
+            if self.bdd.implies(holds, self.logic.function(part)):
+                return part
+        return condition
+
+    def parts(self, op: str, condition: Expr) -> list[Expr]:
+        """The conditions that one is made of by `and` or by `or`, also where it is negated."""
+        match condition:
+            case Apply(inner, (a, b)) if inner == op and self.logic.holds(a) and self.logic.holds(b):
+                return [*self.parts(op, a), *self.parts(op, b)]
+            case Apply("xor", (Apply("and" | "or" as inner, (a, b)), Const(1))) if inner != op:
+                if self.logic.holds(a) and self.logic.holds(b):
+                    return [*self.parts(op, negate(a)), *self.parts(op, negate(b))]
+        return [condition]
 
     def is_late(self, condition: Expr) -> bool:
         return not self.late.isdisjoint(variables_in(condition))
+
+
+def _all(conditions: Iterable[Expr]) -> Expr:
+    found: Expr = ir.TRUE
+    for condition in conditions:
+        found = both(found, condition)
+    return found

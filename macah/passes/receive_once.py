@@ -114,7 +114,7 @@ class _Machine:
         paths = paths_between(self.at, self.ends, self.flow.exit, tests)
         if paths is None:
             return None
-        shortly = Shortly(FlowLogic(self.predicates), set(tests.values()))
+        shortly = Shortly(FlowLogic(self.predicates), set(tests.values()), self.flow.exit)
 
         def comes(targets: Collection[Block]) -> Expr:
             return _any(both(self.at_one(p), taken) for p, taken in shortly.grouped(paths, targets))

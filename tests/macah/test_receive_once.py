@@ -150,8 +150,22 @@ def test_it_does_the_same(name: str, ends: bool, monkeypatch: pytest.MonkeyPatch
             assert outcome_of_graph(made, dfg, inputs(made, seed)) == expected
 
 
+@pytest.mark.parametrize("name", ["joined", "crossed", "merged"])
+def test_iterations_with_one_of_their_elements_there_are_bubbles(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = kernel(BODIES[name])
+    dfg = build_dfg(optimize(replace(made, once=True, bubbles=True)))
+    for seed in range(12):
+        expected = outcome(made, inputs(made, seed))
+        with monkeypatch.context() as patch:
+            patch.setattr(kernels, "run_dfg", lambda dfg, *data: run_out_of_order(dfg, seed, *data))  # noqa: B023
+            assert outcome_of_graph(made, dfg, inputs(made, seed)) == expected
+
+
 @pytest.mark.parametrize(
-    ("name", "least"), [("words", 2), ("tokens", 5), ("trailers", 8), ("merged", 6), ("joined", 4)]
+    ("name", "least"),
+    [("words", 2), ("tokens", 5), ("trailers", 7), ("merged", 6), ("joined", 4), ("crossed", 7)],
 )
 def test_receives_in_other_places_hold_up_no_iteration(name: str, least: int) -> None:
     assert bound(once(BODIES[name])) <= least < bound(kernel(BODIES[name]))
