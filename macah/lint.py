@@ -25,6 +25,7 @@ from macah.lint_pragmas import stray_pragmas
 from macah.lint_streams import lonely_streams
 from macah.lint_threads import Threads
 from macah.lint_transfers import unchecked_transfers
+from macah.lint_turns import in_turn
 from macah.lint_ways import one_way
 from macah.program import KernelSite, Program, walk
 from macah.syntax import KernelBlock, Receive, Send, StreamType
@@ -68,8 +69,8 @@ def flow_of(program: Program) -> Flow:
         return Flow(frozenset(), frozenset())
     with deep_recursion():
         threads = Threads(program, Names(program.unit))
-        lock_step = frozenset(site.name for site, _ in deadlocks(threads)) | endless(threads)
-        return Flow(lock_step, one_way(threads))
+        lock_step = frozenset(site.name for site, _ in deadlocks(threads))
+        return Flow(lock_step | endless(threads) | in_turn(threads), one_way(threads))
 
 
 def _all(

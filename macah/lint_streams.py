@@ -41,11 +41,16 @@ def lonely_streams(threads: Threads) -> Iterator[Diagnostic]:
         yield from _wrong_way(site, events)
 
 
+def depth_given(call: Any) -> Any:
+    """The argument with the depth of the stream that a call creates, if there is one."""
+    at = _DEPTH_AT.get(callee(call))
+    given = [] if at is None else arguments(call)[at:]
+    return given[0] if given else None
+
+
 def _of_no_depth(unit: Any) -> Iterator[Diagnostic]:
     for node in walk(unit):
-        name = callee(node)
-        if name in _DEPTH_AT and len(given := arguments(node)) > _DEPTH_AT[name]:
-            depth = given[_DEPTH_AT[name]]
+        if (depth := depth_given(node)) is not None:
             zero = isinstance(depth, c_ast.Constant) and depth.value.rstrip("uUlL") in ("0", "0x0", "00")
             if zero or isinstance(depth, c_ast.UnaryOp) and depth.op == "-":
                 message = (
