@@ -7,6 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 Span = tuple[int, int]
 
@@ -48,7 +49,7 @@ class Place:
         return self if self.indent is None else replace(self, indent=self.indent + blank(text))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sheet:
     """A text, the places in files where parts of it come from, by the start of each part, and edits."""
 
@@ -64,9 +65,17 @@ class Sheet:
             places.append((match.end(), Place(match[2] or places[-1][1].file, int(match[1]))))
         return cls(text, places, edits)
 
+    @cached_property
+    def lines(self) -> list[int]:
+        """Where lines start."""
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
     def place(self, position: int) -> Place:
         """Where the text at `position` comes from."""
         start, place = self.places[bisect_right(self.places, position, key=lambda p: p[0]) - 1]
+        line = bisect_right(self.lines, position)
+        if passed := line - bisect_right(self.lines, start):
+            start, place = self.lines[line - 1], replace(place, line=place.line + passed, indent="")
         return place.behind(self.text[start:position])
 
     def written(self, head: str = "", columns: bool = False) -> str:
