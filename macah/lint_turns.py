@@ -9,7 +9,7 @@ thread can send while `b` is full. The same goes for what kernels send, and othe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations, product
+from itertools import permutations, product
 
 from macah.lint_deadlock import DEEP
 from macah.lint_evaluation import literal
@@ -25,30 +25,27 @@ def in_turn(threads: Threads) -> frozenset[str]:
     """The kernels that such streams may hold up for ever."""
     names = {id(site.node): site.name for site in threads.program.kernels}
     users: dict[tuple[str, Site, Site], set[Thread]] = {}
-    for a, b in _pairs(threads.events):
-        for one, other in product(_sites(a), _sites(b)):
-            users.setdefault((a.kind, one, other), set()).add(a.thread)
-            users.setdefault((a.kind, other, one), set()).add(a.thread)
+    for kind, thread, one, other in _turns(threads.events):
+        users.setdefault((kind, one, other), set()).add(thread)
     return frozenset(
         names[id(entry.node)]
         for entry, inside in by_entry(threads.events).items()
-        for a, b in _pairs([event for event in inside if _waits(event)], entry.depth)
-        for one, other in product(_sites(a), _sites(b))
-        if (_holds_few(one) or _holds_few(other))
-        and users.get((_OTHER_END[a.kind], one, other), set()) - {a.thread}
+        for kind, thread, one, other in _turns(filter(_waits, inside), entry.depth)
+        if _holds_few(one) and users.get((_OTHER_END[kind], one, other), set()) - {thread}
     )
 
 
-def _pairs(events: Iterable[Event], outside: int = 0) -> Iterator[tuple[Event, Event]]:
+def _turns(events: Iterable[Event], outside: int = 0) -> Iterator[tuple[str, Thread, Site, Site]]:
     """What a thread does with one stream and another in turn, in a loop inside so many others."""
-    moves: dict[object, Event] = {}  # those that do not differ in what is asked are one
+    together: dict[tuple[str, Thread, tuple[int, ...]], dict[frozenset[Site], None]] = {}
     for event in events:
-        if event.kind in _OTHER_END:
-            moves.setdefault((event.kind, event.thread, _sites(event), event.loops), event)
-    for a, b in combinations(moves.values(), 2):
-        alike = a.thread is b.thread and a.kind == b.kind and _sites(a).isdisjoint(_sites(b))
-        if alike and a.shared_loops(b) > outside:
-            yield a, b
+        if event.kind in _OTHER_END and len(event.loops) > outside:
+            loop = event.kind, event.thread, event.loops[: outside + 1]
+            together.setdefault(loop, {})[_sites(event)] = None
+    for (kind, thread, _), streams in together.items():
+        for a, b in permutations(streams, 2):
+            if a.isdisjoint(b):
+                yield from ((kind, thread, one, other) for one, other in product(a, b))
 
 
 def _sites(event: Event) -> frozenset[Site]:
