@@ -13,7 +13,7 @@ class Extent:
     """Memory of the host: from the beginning of the lvalue `first` to the end of the lvalue `last`.
 
     It belongs to the variable called `name`, of `type`, whose lvalue is `owner`; `reached`: through a
-    pointer, so it may be that of another variable, too.
+    pointer, so it may be that of another variable, too, and there is none if the condition `guard` is false.
     """
 
     name: str
@@ -22,6 +22,7 @@ class Extent:
     first: str
     last: str
     reached: bool
+    guard: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -346,6 +346,7 @@ class Capture:
     of that lvalue, for the conversion back. `into`: copied in at entry; `out`: copied out at exit.
     `half`: the low (0) or high (1) word of a 64-bit lvalue, or of an array's 64-bit elements. `base`: the
     lvalue is a pointer, and the word is its distance from that address. `extent`: where the host has it.
+    `guard`: the host's condition that it has it at all.
     """
 
     what: Variable | Array
@@ -356,6 +357,7 @@ class Capture:
     half: int | None = None
     base: str | None = None
     extent: Extent | None = None
+    guard: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def _in_call(
 
 
 def _is_place(node: Any) -> bool:
-    """Whether an argument is the same each time that it is evaluated."""
-    return not any(
+    """Whether an argument is memory, the same each time that it is evaluated: a null pointer is none."""
+    return any(isinstance(n, c_ast.ID) for n in walk(node)) and not any(
         isinstance(n, c_ast.FuncCall | c_ast.Assignment)
         or (isinstance(n, c_ast.UnaryOp) and n.op in {"++", "--", "p++", "p--"})
         for n in walk(node)

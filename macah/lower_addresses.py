@@ -100,12 +100,23 @@ class Addresses(Base):
                 Rvalue(expr=ir.Const(0)),
                 Reference() as pointer,
             ) if op in {"==", "!="}:
-                return _truth(apply("eq", pointer.valid, ir.FALSE), op)
+                return _truth(apply("eq", self.is_set(pointer), ir.FALSE), op)
         return None
+
+    def is_set(self, pointer: Reference) -> ir.Expr:
+        """Whether a pointer is not null; what one of the host's points to is copied only then."""
+        captured = self.storage.pointer_to(pointer.target)
+        if captured is not None and key_of(captured.object) not in self.facts.nullable:
+            self.facts.nullable.add(key_of(captured.object))
+            raise Reconsider
+        return pointer.valid
 
     def _same(self, a: Reference, b: Reference, where: Place) -> ir.Expr:
         """Whether two pointers are equal."""
         self.tell_apart(a.target, b.target)
+        p, q = (self.storage.pointer_to(pointer.target) for pointer in (a, b))
+        if p is not None and q is not None and a.target.object is not b.target.object:
+            return ir.Read(self.storage.host_equality(p, q, where))
         neither = apply("eq", apply("or", a.valid, b.valid), ir.FALSE)
         if a.target.object is not b.target.object and not (a.target.others or b.target.others):
             return neither

@@ -117,7 +117,7 @@ class Expressions(Choices):
             case Integer(), Rvalue(type=Integer() as source):
                 return Rvalue(target, convert(value.expr, source, target))
             case Integer(is_bool=True), Reference():
-                return Rvalue(target, value.valid)
+                return Rvalue(target, self.is_set(value))
             case Pointer(const=const), Reference():
                 seen = self.pointer_as(value, target, where, cast=True)
                 return replace(seen, target=replace(seen.target, const=const))

@@ -168,7 +168,7 @@ class Lvalues(Pointers):
             case Integer(), Rvalue(type=Integer() as source):
                 self.store(target, value.expr, source, where)
             case Integer(is_bool=True), Reference():
-                self.store(target, value.valid, BOOL, where)
+                self.store(target, self.is_set(value), BOOL, where)
             case StructType(), Lvalue() if compatible(target.type, value.type):
                 self.copy(target, value, where)
             case Pointer(), Reference():

@@ -52,7 +52,7 @@ class Operators(Lvalues):
             is_flag = isinstance(value.expr, ir.Read) and value.expr.variable in self.flags
             return value.expr if is_flag or value.type.is_bool else truth(value.expr)
         if isinstance(value, Reference):
-            return value.valid
+            return self.is_set(value)
         message = f"used a value of type '{type_text(value)}' where a number is required"
         raise MacahError(message, place_of(node), code="invalid-operands")
 

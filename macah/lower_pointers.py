@@ -201,7 +201,7 @@ class Pointers(Addresses):
         if key in self.only_null:
             return _nowhere(pointer, where)
         if pointer.object.source is not None:
-            return Reference(self.storage.pointee(pointer, where))
+            return Reference(*self.storage.pointee(pointer, where))
         self.unbound.add(key)
         name = ".".join((pointer.object.name, *pointer.path))
         hint = "initialise it with an array where it is declared"

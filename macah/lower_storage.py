@@ -49,6 +49,8 @@ class Storage:
     """Where in the text the kernel begins."""
     _captured: list[_Capture] = field(default_factory=list)
     _pointees: dict[tuple[Object, tuple[str, ...]], Object] = field(default_factory=dict)
+    _pointers: dict[Object, Lvalue] = field(default_factory=dict)  # that lead to these
+    _flags: dict[Object, ir.Variable] = field(default_factory=dict)  # whether they do
 
     def leaf(self, lvalue: Lvalue, where: Place) -> Leaf:
         """The scalar, array, stream or known value that holds `lvalue`, captured if need be."""
@@ -95,9 +97,17 @@ class Storage:
 
     def host_flag(self, pointer: Lvalue, where: Place) -> ir.Variable:
         """Whether a captured pointer is not null."""
-        variable = ir.Variable(f"{pointer.object.name} is set", 32, pointer.object.where)
+        return self._host_truth(f"{pointer.object.name} is set", _is_set(pointer), pointer, where)
+
+    def host_equality(self, pointer: Lvalue, other: Lvalue, where: Place) -> ir.Variable:
+        """Whether two captured pointers are equal."""
+        self._check_visible(other.object, where)
+        p, q = written_as(pointer), written_as(other)
+        return self._host_truth(f"{p} is {q}", f"(void *){p} == (void *){q}", pointer, where)
+
+    def _host_truth(self, name: str, source: str, pointer: Lvalue, where: Place) -> ir.Variable:
+        variable = ir.Variable(name, 32, pointer.object.where)
         self._check_visible(pointer.object, where)
-        source = f"{written_as(pointer)} != 0"
         self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, is_pointer=True))
         return variable
 
@@ -193,7 +203,8 @@ class Storage:
                 name = getattr(c.type, "name", "")
                 extent = self._extent(c)
                 into = value is None and not unset
-                data.append(ir.Capture(c.what, c.source, name, into, out, base=c.base, extent=extent))
+                guard = self._guard(c.owner)
+                data.append(ir.Capture(c.what, c.source, name, into, out, None, c.base, extent, guard))
         return tuple(c for c in data if c.into or c.out), tuple(streams), tuple(known)
 
     def _extent(self, capture: _Capture) -> ir.Extent | None:
@@ -211,26 +222,43 @@ class Storage:
             last = last.replace(f"{{{d}}}", str(extent - 1))
         is_pointee = owner.source.startswith("(*") and owner not in self.statics
         name = f"*{owner.name}" if is_pointee else owner.name
-        return ir.Extent(name, owner.source, owner.type, first, last, is_pointee or owner.decayed)
+        return ir.Extent(
+            name, owner.source, owner.type, first, last, is_pointee or owner.decayed, self._guard(owner)
+        )
 
-    def pointee(self, lvalue: Lvalue, where: Place) -> Lvalue:
-        """The struct that a captured pointer points to, as a captured variable of its own."""
+    def _guard(self, owner: Object) -> str | None:
+        """The condition on which the host has what a captured pointer points to."""
+        return _is_set(self._pointers[owner]) if owner in self._flags else None
+
+    def pointee(self, lvalue: Lvalue, where: Place) -> tuple[Lvalue, ir.Expr]:
+        """The struct or number that a captured pointer points to, as a captured variable of its own.
+
+        Also whether there is one, where the kernel asks.
+        """
         assert isinstance(lvalue.type, Pointer), lvalue
         target = lvalue.type.target
         name = ".".join((lvalue.object.name, *lvalue.path))
-        if not isinstance(target, StructType) or lvalue.object.source is None or lvalue.index:
+        if not isinstance(target, StructType | Integer) or lvalue.object.source is None or lvalue.index:
             raise unresolved(name, target, where)
         key = (lvalue.object, lvalue.path)
         if key not in self._pointees:
             self._check_visible(lvalue.object, where)
             source = source_of(lvalue.object.source, lvalue.path)
-            self._pointees[key] = Object(name, target, lvalue.type.const, lvalue.object.where, f"(*{source})")
+            found = Object(name, target, lvalue.type.const, lvalue.object.where, f"(*{source})")
+            self._pointees[key], self._pointers[found] = found, lvalue
+            if key_of(lvalue.object) in self.facts.nullable:
+                self._flags[found] = self.host_flag(lvalue, where)
         found = self._pointees[key]
-        return Lvalue(found, target, found.const)
+        flag = self._flags.get(found)
+        return Lvalue(found, target, found.const), ir.Read(flag) if flag else ir.TRUE
 
     def has_pointee(self, pointer: Lvalue) -> bool:
-        """Whether the struct that a captured pointer points to is captured as a variable of its own."""
+        """Whether what a captured pointer points to is captured as a variable of its own."""
         return (pointer.object, pointer.path) in self._pointees
+
+    def pointer_to(self, pointee: Lvalue) -> Lvalue | None:
+        """The captured pointer that leads to a variable of its own, if one does."""
+        return None if pointee.steps else self._pointers.get(pointee.object)
 
     def _make(self, lvalue: Lvalue, where: Place) -> Leaf:
         shape, shiftable, source, ctype = flattened(lvalue, where)
@@ -302,6 +330,11 @@ class Storage:
             message = f"variable '{owner.name}' is not visible where the kernel block stands"
             hint = "rename the variable that hides it, or move a static variable to file scope"
             raise MacahError(message, where, hint=hint, code="not-visible")
+
+
+def _is_set(pointer: Lvalue) -> str:
+    """The host's condition that a pointer is not null."""
+    return f"{written_as(pointer)} != 0"
 
 
 def _handle_in_units(lvalue: Lvalue, where: Place) -> MacahError:

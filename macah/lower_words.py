@@ -19,8 +19,6 @@ def unresolved(name: str, target: CType, where: Place) -> MacahError:
     spelled = spell(target, name.split(".")[-1] + "[N]")
     spelled = re.sub(r"\[\*?\]", lambda _: f"[{next(unknown, '…')}]", spelled)
     hint = f"declare it as an array of known size, '{spelled}'"
-    if isinstance(target, Integer):
-        hint += f", '{spelled.replace('[N]', '[1]')}' for one variable"
     if isinstance(target, ctypes.Void | ctypes.FunctionType):
         hint = "declare it as an array of a known type and size"
     if isinstance(target, Pointer):

@@ -141,7 +141,13 @@ def _lvalue(capture: ir.Capture, indices: tuple[str, ...]) -> str:
 
 
 def _packed(capture: ir.Capture, indices: tuple[str, ...]) -> str:
-    """The word that stands for a captured value; C's conversions extend narrower types as words want it."""
+    """The word that stands for a captured value, or 0 where there is none."""
+    word = _word_of(capture, indices)
+    return f"({capture.guard} ? {word} : 0)" if capture.guard else word
+
+
+def _word_of(capture: ir.Capture, indices: tuple[str, ...]) -> str:
+    """The word of what is there; C's conversions extend narrower types as words want it."""
     value = f"({_lvalue(capture, indices)})"
     if capture.base is not None:
         return f"({_WORD})({value} - ({capture.base}))"
@@ -153,12 +159,17 @@ def _packed(capture: ir.Capture, indices: tuple[str, ...]) -> str:
 
 
 def _unpacked(capture: ir.Capture, indices: tuple[str, ...], word: str) -> str:
-    """The assignment of a word to what was captured."""
+    """The assignment of a word to what was captured, if that is there."""
+    guard = f"if ({capture.guard}) " if capture.guard else ""
+    return guard + _assignment(capture, indices, word)
+
+
+def _assignment(capture: ir.Capture, indices: tuple[str, ...], word: str) -> str:
     target, value, half = _lvalue(capture, indices), word, capture.half
     if capture.base is not None:
         return f"{target} = ({capture.base}) + ({capture.type}){value};"
     if half is not None:
-        old = _packed(replace(capture, half=1 - half), indices)
+        old = _word_of(replace(capture, half=1 - half), indices)
         value = f"(({_WIDE}){word} << {32 * half} | ({_WIDE}){old} << {32 * (1 - half)})"
     if capture.type in _FLOATS:
         value = f"((union {{ {_FLOATS[capture.type]} u; {capture.type} f; }}){{{value}}}).f"

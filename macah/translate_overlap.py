@@ -75,5 +75,8 @@ def _may_overlap(a: _Use, b: _Use) -> bool:
 
 def _row(use: _Use, owner: int) -> str:
     extent = use.extent
-    bounds = f"&{extent.first}, &{extent.last} + 1"
-    return f'{{"{extent.name}", {bounds}, {owner}, {int(extent.reached)}, {int(use.written)}}}'
+    bounds = [f"&{extent.first}", f"&{extent.last} + 1"]
+    if extent.guard:
+        bounds = [f"{extent.guard} ? {bound} : 0" for bound in bounds]
+    parts = [f'"{extent.name}"', *bounds, str(owner), str(int(extent.reached)), str(int(use.written))]
+    return f"{{{', '.join(parts)}}}"

@@ -64,10 +64,7 @@ def test_a_second_place_is_a_note() -> None:
 
 def test_a_pointer_parameter_gets_the_hint_to_give_its_size() -> None:
     (found,) = errors_of("void f(short *data, int n) { kernel { n = data[3]; } }")
-    assert (
-        found.hint
-        == "declare it as an array of known size, 'short data[N]', 'short data[1]' for one variable"
-    )
+    assert found.hint == "declare it as an array of known size, 'short data[N]'"
     (found,) = errors_of("void f(int n, short rows[n][n]) { kernel { n = rows[3][0]; } }")
     assert found.hint == "declare it as an array of known size, 'short rows[N][M]'"
 

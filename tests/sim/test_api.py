@@ -407,3 +407,10 @@ def test_arrays_in_banks_of_several_blocks() -> None:
     pairs = [(k + j, k + j + 4) for k in range(0, 24, 8) for j in range(4)]
     for low, high in pairs:
         assert (found[low], found[high]) == (values[low] + values[high], values[low] - 3)
+
+
+def test_whether_a_pointer_is_set_is_a_number_of_its_own() -> None:
+    text = "void f(int *p, int n) { kernel { if (p) *p += n; } }"
+    with compile_kernel(text=text, mode="dataflow") as kernel:
+        assert kernel.run({"*p": 3, "p is set": 1, "n": 4})["*p"] == 7
+        assert kernel.run({"*p": 3, "n": 4})["*p"] == 3
