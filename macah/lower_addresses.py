@@ -11,6 +11,7 @@ from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, binary
 from macah.lower_base import Base
 from macah.lower_facts import Reconsider, key_of
+from macah.lower_given import Given
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Object
 from macah.lower_units import As, Position, Step, number, position, times, total
@@ -39,6 +40,7 @@ class Addresses(Base):
         if isinstance(last, str | As):
             owner = target.object
             if owner.source is not None and owner.source.startswith("(*"):
+                self.learn_size(self.storage.pointer_to(target))
                 raise unresolved(owner.name, target.type, where)
             raise MacahError(
                 f"pointer to '{owner.name}' does not point into an array", where, code="unresolved-pointer"
@@ -102,6 +104,18 @@ class Addresses(Base):
             ) if op in {"==", "!="}:
                 return _truth(apply("eq", self.is_set(pointer), ir.FALSE), op)
         return None
+
+    def learn_size(self, pointer: Lvalue | None) -> None:
+        """Lower the kernel anew if all calls give a parameter as many elements: it is an array of these."""
+        if pointer is None or pointer.steps or not isinstance(pointer.type, Pointer):
+            return
+        owner = pointer.object
+        count = Given(self.types, self.program.unit).elements(self.enclosing, owner)
+        if count is not None and count > 1:
+            array = ArrayType(pointer.type.target, count)
+            given = replace(owner, type=array, const=pointer.type.const, decayed=True)
+            self.storage.scope.replace(owner, given)
+            raise Reconsider
 
     def is_set(self, pointer: Reference) -> ir.Expr:
         """Whether a pointer is not null; what one of the host's points to is copied only then."""

@@ -78,7 +78,7 @@ class HostPointers:
     def _joined(self, owner: Object, steps: tuple[Step, ...]) -> HostTarget | None:
         moves, nullable = False, self._begins_null(owner)
         found: list[HostTarget] = []
-        for node, scope in self._values(owner, steps):
+        for node, scope in self.values(owner, steps):
             if node is None:
                 return None
             # It may have another value before the kernel than in it.
@@ -88,7 +88,7 @@ class HostPointers:
             elif isinstance(node, c_ast.UnaryOp) and node.op in {"++", "--", "p++", "p--"}:
                 moves = True
             else:
-                place = self._place(node, scope)
+                place = self.place(node, scope)
                 if place is None:
                     return None
                 found.append(place)
@@ -106,7 +106,7 @@ class HostPointers:
 
     # --- Which values it gets
 
-    def _values(self, owner: Object, steps: tuple[Step, ...]) -> Iterator[tuple[Any, Scope]]:
+    def values(self, owner: Object, steps: tuple[Step, ...]) -> Iterator[tuple[Any, Scope]]:
         """All that is assigned to a pointer; None for what cannot be told."""
         assert owner.origin is not None
         scope = owner.origin[1]
@@ -121,7 +121,7 @@ class HostPointers:
                 if isinstance(node, c_ast.UnaryOp) and node.op == "&" and id(node) in self._in_kernel:
                     # Lowering sees what becomes of it.
                     continue
-                for value in _assigned(node, owner.name, steps):
+                for value in assigned(node, owner.name, steps):
                     sight = sight or self._within(part, scope)
                     yield value, sight
         if isinstance(owner.type, ArrayType):
@@ -158,28 +158,28 @@ class HostPointers:
 
     # --- What a value points to
 
-    def _place(self, node: Any, scope: Scope) -> HostTarget | None:
+    def place(self, node: Any, scope: Scope) -> HostTarget | None:
         """What a pointer expression points to."""
         match node:
             case c_ast.UnaryOp(op="&", expr=inner):
-                return self._part(inner, scope)
+                return self.part(inner, scope)
             case c_ast.BinaryOp(op="+" | "-" as op, left=left, right=right):
-                place = self._place(left, scope)
+                place = self.place(left, scope)
                 if place is None and op == "+":
-                    place, right = self._place(right, scope), left
+                    place, right = self.place(right, scope), left
                 return self._advanced(place, right, op, scope)
             case c_ast.Cast(to_type=to_type, expr=inner):
-                place = self._place(inner, scope)
+                place = self.place(inner, scope)
                 wanted, _ = self.types.read_type(to_type, scope)
                 fits = place is not None and isinstance(wanted, Pointer) and wanted.target == place.type
                 return place if fits else None
             case c_ast.TernaryOp(iftrue=yes, iffalse=no):
                 return self._either(yes, no, scope)
             case c_ast.ExprList(exprs=[*_, last]):
-                return self._place(last, scope)
+                return self.place(last, scope)
         if isinstance(node, c_ast.Constant) and node.value.endswith('"'):
             return HostTarget(self.types.string_object(node), (ir.Const(0),))
-        part = self._part(node, scope)
+        part = self.part(node, scope)
         if part is None:
             return None
         if isinstance(part.type, ArrayType):
@@ -189,7 +189,7 @@ class HostPointers:
         return None
 
     def _either(self, yes: Any, no: Any, scope: Scope) -> HostTarget | None:
-        places = [self._place(node, scope) for node in (yes, no) if not _is_null(node)]
+        places = [self.place(node, scope) for node in (yes, no) if not _is_null(node)]
         first = places[0] if places else None
         for place in places:
             if first is None or place is None or place.object is not first.object:
@@ -201,20 +201,20 @@ class HostPointers:
         same = all(p is not None and p.steps == first.steps and p.is_constant for p in places)
         return replace(first, nullable=first.nullable or len(places) == 1, is_constant=same)
 
-    def _part(self, node: Any, scope: Scope) -> HostTarget | None:
+    def part(self, node: Any, scope: Scope) -> HostTarget | None:
         """The variable, or part of it, that an lvalue names."""
         match node:
             case c_ast.ID(name=name):
                 found = scope.find(name)
                 return HostTarget(found, ()) if isinstance(found, Object) and found.source else None
             case c_ast.StructRef(name=base, type=".", field=field):
-                return self._member(self._part(base, scope), field.name, node)
+                return self._member(self.part(base, scope), field.name, node)
             case c_ast.StructRef(name=base, field=field):
-                return self._member(self._place(base, scope), field.name, node)
+                return self._member(self.place(base, scope), field.name, node)
             case c_ast.UnaryOp(op="*", expr=inner):
-                return self._place(inner, scope)
+                return self.place(inner, scope)
             case c_ast.ArrayRef(name=base, subscript=subscript):
-                return self._advanced(self._place(base, scope), subscript, "+", scope)
+                return self._advanced(self.place(base, scope), subscript, "+", scope)
         return None
 
     def _member(self, part: HostTarget | None, name: str, node: Any) -> HostTarget | None:
@@ -253,7 +253,7 @@ def _is_null(node: Any) -> bool:
             return False
 
 
-def _assigned(node: Any, name: str, steps: tuple[Step, ...]) -> Iterator[Any]:
+def assigned(node: Any, name: str, steps: tuple[Step, ...]) -> Iterator[Any]:
     """What a node of the syntax tree assigns to a pointer: None for what cannot be told."""
     match node:
         case c_ast.UnaryOp(op="&", expr=inner) if _names(inner, name, steps):

@@ -201,6 +201,9 @@ class Pointers(Addresses):
         if key in self.only_null:
             return _nowhere(pointer, where)
         if pointer.object.source is not None:
+            assert isinstance(pointer.type, Pointer)
+            if isinstance(pointer.type.target, ArrayType):
+                self.learn_size(pointer)
             return Reference(*self.storage.pointee(pointer, where))
         self.unbound.add(key)
         name = ".".join((pointer.object.name, *pointer.path))

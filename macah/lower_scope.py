@@ -126,6 +126,14 @@ class Scope:
             scope = scope.named
         return None
 
+    def replace(self, old: Object, new: Object) -> None:
+        """Give the name of a variable another meaning in the block where it has been declared."""
+        scope: Scope | None = self
+        while scope and scope.names.get(old.name) is not old:
+            scope = scope.named
+        if scope:
+            scope.names[old.name] = new
+
     def own(self, name: str) -> Entity | None:
         """What `name` means if it is declared in this very block."""
         return self.names.get(name)

@@ -75,3 +75,22 @@ def test_a_kernel_block_is_not_entered_in_its_middle(jump: str) -> None:
     assert error.message == "label 'in' cannot be jumped to from outside its kernel block"
     assert (error.code, error.where.line if error.where else 0) == ("goto", 2)
     assert [note.where.line for note in error.notes if note.where] == [3]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "int a[4], b[8]; int main(void) { f(a, 4); f(b, 8); }",
+        "int a[4]; int main(void) { f(a + 1, 3); }",
+        "int a[4]; int main(void) { f(a, 4); f(0, 0); }",
+        "int a[4]; void (*g)(int *, int) = f; int main(void) { f(a, 4); }",
+        "int main(int n) { int a[n]; f(a, n); }",
+        "void g(int *p) { p++; f(p, 3); } int a[4]; int main(void) { g(a); }",
+        "void *malloc(unsigned long); int main(int n) { f(malloc(n * sizeof(int)), n); }",
+        "",
+    ],
+    ids=["two sizes", "from the second on", "null", "called elsewhere", "any size", "moved", "heap", "none"],
+)
+def test_calls_that_do_not_tell_the_size_of_an_array(rest: str) -> None:
+    (found,) = errors_of("void f(int *p, int n) { kernel { for (int i = 0; i < n; i++) p[i]++; } } " + rest)
+    assert found.code == "unresolved-pointer"

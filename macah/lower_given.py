@@ -1,0 +1,137 @@
+"""How many elements there are behind a pointer of the host, by its function's calls or by `malloc`.
+
+    void scale(int *a, int n) { kernel { … a[i] … } }        int samples[64];  scale(samples, 64);
+
+`a` is then as good as `int a[64]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pycparser import c_ast
+
+from macah import ir
+from macah.ctypes import ArrayType, CType, Pointer, size_of
+from macah.diagnostic import MacahError
+from macah.lower_declarations import Declarations
+from macah.lower_host_pointers import HostPointers, HostTarget, assigned
+from macah.lower_scope import Object, Scope
+from macah.lower_units import after
+from macah.program import place_of, walk
+
+
+class Given:
+    """Looks at the calls of the functions of a program."""
+
+    def __init__(self, types: Declarations, unit: Any) -> None:
+        self.types = types
+        self.unit = unit
+        self._pending: set[tuple[str, int]] = set()  # parameters that are being looked at
+
+    def elements(self, function: Any, pointer: Object) -> int | None:
+        """The number, if all calls tell it, and tell the same one, or if the memory is allocated for it.
+
+        None for a parameter that has other values than the calls give it.
+        """
+        position = _position(function, pointer)
+        try:
+            if position is None:
+                return self._allocated(HostPointers(self.types, self.unit, function, function), pointer)
+            return self._by_calls(function, pointer, position)
+        except MacahError:
+            return None
+
+    def _by_calls(self, function: Any, pointer: Object, position: int) -> int | None:
+        assert isinstance(pointer.type, Pointer), pointer
+        key = function.decl.name, position
+        if key in self._pending or any(True for n in walk(function) for _ in assigned(n, pointer.name, ())):
+            return None
+        self._pending.add(key)
+        try:
+            counts = set(self._counts(function.decl.name, position, pointer.type.target))
+        finally:
+            self._pending.discard(key)
+        return counts.pop() if len(counts) == 1 else None
+
+    def _counts(self, function: str, position: int, target: CType) -> Iterator[int | None]:
+        """What each mention of a function tells; None if it does not."""
+        for caller in self.unit:
+            callees: set[int] = set()
+            for node in walk(caller):
+                match node:
+                    case c_ast.FuncCall(name=c_ast.ID(name=name) as callee) if name == function:
+                        callees.add(id(callee))
+                        passed = node.args.exprs if node.args else []
+                        known = position < len(passed) and isinstance(caller, c_ast.FuncDef)
+                        scope = self.types.scope_at(caller, node) if known else None
+                        yield self._passed(passed[position], target, caller, scope) if scope else None
+                    case c_ast.ID(name=name) if name == function and id(node) not in callees:
+                        yield None
+
+    def _passed(self, node: Any, target: CType, caller: Any, scope: Scope) -> int | None:
+        """The number of elements from where an argument points to."""
+        while isinstance(node, c_ast.Cast):
+            node = node.expr
+        pointers = HostPointers(self.types, self.unit, caller, node)
+        size = size_of(target)
+        owner = scope.find(node.name) if isinstance(node, c_ast.ID) else None
+        if isinstance(owner, Object) and isinstance(owner.type, Pointer) and owner.type.target == target:
+            if _position(caller, owner) is not None:
+                return self.elements(caller, owner)
+            if (count := self._allocated(pointers, owner)) is not None:
+                return count
+        part = pointers.part(node, scope)
+        is_array = part is not None and isinstance(part.type, ArrayType)
+        place = part if is_array else pointers.place(node, scope)
+        whole = _whole(place) if place is not None else None
+        return (size_of(whole) or 0) // size if whole is not None and size else None
+
+    def _allocated(self, pointers: HostPointers, owner: Object) -> int | None:
+        """The number of elements that `malloc` or `calloc` gives a variable, if all is constant."""
+        assert isinstance(owner.type, Pointer), owner
+        size = size_of(owner.type.target)
+        values = list(pointers.values(owner, ())) if owner.origin else []
+        if len(values) != 1 or not size:
+            return None
+        node, scope = values[0]
+        while isinstance(node, c_ast.Cast):
+            node = node.expr
+        match node:
+            case c_ast.FuncCall(name=c_ast.ID(name="malloc"), args=c_ast.ExprList(exprs=[whole])):
+                return self.types.constant(whole, scope) // size
+            case c_ast.FuncCall(name=c_ast.ID(name="calloc"), args=c_ast.ExprList(exprs=[count, each])):
+                return self.types.constant(count, scope) * self.types.constant(each, scope) // size
+        return None
+
+
+def _position(function: Any, pointer: Object) -> int | None:
+    """Which of the parameters of a function a variable is."""
+    arguments = function.decl.type.args
+    for position, parameter in enumerate(arguments.params if arguments else []):
+        is_named = isinstance(parameter, c_ast.Decl) and parameter.name == pointer.name
+        if is_named and place_of(parameter) == pointer.where:
+            return position
+    return None
+
+
+def _whole(place: HostTarget) -> CType | None:
+    """The array that begins where a pointer leads to, with all of its dimensions.
+
+    None for what points further behind: it might be used with negative indices, too. A row at an index that
+    is not known is an array, too.
+    """
+    if place.nullable:
+        return None
+    if not place.is_constant:
+        return place.type if isinstance(place.type, ArrayType) else None
+    ctype = whole = place.object.type
+    begins = True
+    for step in place.steps:
+        ctype = after(ctype, step)
+        if isinstance(step, str):
+            whole, begins = ctype, True
+        else:
+            begins = begins and step == ir.Const(0)
+    return whole if begins else None
