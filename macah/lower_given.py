@@ -58,16 +58,18 @@ class Given:
     def _counts(self, function: str, position: int, target: CType) -> Iterator[int | None]:
         """What each mention of a function tells; None if it does not."""
         for caller in self.unit:
-            callees: set[int] = set()
+            others: set[int] = set()  # names that are no mention besides
             for node in walk(caller):
                 match node:
                     case c_ast.FuncCall(name=c_ast.ID(name=name) as callee) if name == function:
-                        callees.add(id(callee))
+                        others.add(id(callee))
                         passed = node.args.exprs if node.args else []
                         known = position < len(passed) and isinstance(caller, c_ast.FuncDef)
                         scope = self.types.scope_at(caller, node) if known else None
                         yield self._passed(passed[position], target, caller, scope) if scope else None
-                    case c_ast.ID(name=name) if name == function and id(node) not in callees:
+                    case c_ast.StructRef(field=field):
+                        others.add(id(field))
+                    case c_ast.ID(name=name) if name == function and id(node) not in others:
                         yield None
 
     def _passed(self, node: Any, target: CType, caller: Any, scope: Scope) -> int | None:
