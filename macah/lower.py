@@ -62,7 +62,9 @@ def _repeated(program: Program, site: KernelSite, types: Declarations, scope: Sc
         lowering.block = site.node
         lowering.storage.begin = site.node.coord.start
         try:
-            lowering.statement(site.node.body)
+            with lowering.inner_scope():
+                lowering.begin_walks()
+                lowering.statement(site.node.body)
         except Reconsider:
             continue
         return lowering

@@ -9,9 +9,9 @@ from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, compatible, size_of
 from macah.diagnostic import MacahError, Place
 from macah.lower_arithmetic import apply, binary
-from macah.lower_base import Base
+from macah.lower_base import Base, assigned_names
 from macah.lower_facts import Reconsider, key_of
-from macah.lower_given import Given
+from macah.lower_given import Given, walks_alone
 from macah.lower_layout import scalar_leaves
 from macah.lower_scope import Object
 from macah.lower_units import As, Position, Step, number, position, times, total
@@ -106,15 +106,23 @@ class Addresses(Base):
         return None
 
     def learn_size(self, pointer: Lvalue | None) -> None:
-        """Lower the kernel anew if all calls give a parameter as many elements: it is an array of these."""
+        """Lower the kernel anew if all calls give a parameter as many elements: it is an array of these.
+
+        If the kernel moves it, a pointer of its own begins there.
+        """
         if pointer is None or pointer.steps or not isinstance(pointer.type, Pointer):
             return
-        owner = pointer.object
-        count = Given(self.types, self.program.unit).elements(self.enclosing, owner)
+        owner, unit = pointer.object, self.program.unit
+        moves = owner.name in assigned_names(self.block)
+        if moves and not walks_alone(unit, self.enclosing, self.block, owner):
+            return
+        count = Given(self.types, unit).elements(self.enclosing, owner, self.block)
         if count is not None and count > 1:
             array = ArrayType(pointer.type.target, count)
             given = replace(owner, type=array, const=pointer.type.const, decayed=True)
             self.storage.scope.replace(owner, given)
+            if moves:
+                self.facts.walking.append(given)
             raise Reconsider
 
     def is_set(self, pointer: Reference) -> ir.Expr:

@@ -29,6 +29,7 @@ class Facts:
     pointers that are used, in the order of the text, before they are assigned: the variable that they point
     into, and the steps, None for an index. `outer`: of such variables, those outside the kernel. `lost`:
     variables with pointers, by the members on the way to these, that are copies of what cannot be resolved.
+    `walking`: parameters, as the arrays that they are given, that pointers of the kernel's own begin at.
     """
 
     raw: set[Key] = field(default_factory=set)
@@ -39,6 +40,7 @@ class Facts:
     bound: dict[Key, tuple[Key, tuple[object, ...]]] = field(default_factory=dict)
     outer: dict[Key, Object] = field(default_factory=dict)
     lost: dict[tuple[Key, tuple[str, ...]], MacahError] = field(default_factory=dict)
+    walking: list[Object] = field(default_factory=list)
 
 
 def key_of(owner: Object) -> Key:

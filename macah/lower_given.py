@@ -16,6 +16,7 @@ from macah import ir
 from macah.ctypes import ArrayType, CType, Pointer, size_of
 from macah.diagnostic import MacahError
 from macah.lower_declarations import Declarations
+from macah.lower_elsewhere import mentioned_elsewhere
 from macah.lower_host_pointers import HostPointers, HostTarget, assigned
 from macah.lower_scope import Object, Scope
 from macah.lower_units import after
@@ -30,23 +31,23 @@ class Given:
         self.unit = unit
         self._pending: set[tuple[str, int]] = set()  # parameters that are being looked at
 
-    def elements(self, function: Any, pointer: Object) -> int | None:
+    def elements(self, function: Any, pointer: Object, block: Any = None) -> int | None:
         """The number, if all calls tell it, and tell the same one, or if the memory is allocated for it.
 
-        None for a parameter that has other values than the calls give it.
+        None for a parameter that has other values than the calls give it, except in the kernel `block`.
         """
         position = _position(function, pointer)
         try:
             if position is None:
                 return self._allocated(HostPointers(self.types, self.unit, function, function), pointer)
-            return self._by_calls(function, pointer, position)
+            return self._by_calls(function, pointer, position, block)
         except MacahError:
             return None
 
-    def _by_calls(self, function: Any, pointer: Object, position: int) -> int | None:
+    def _by_calls(self, function: Any, pointer: Object, position: int, block: Any) -> int | None:
         assert isinstance(pointer.type, Pointer), pointer
         key = function.decl.name, position
-        if key in self._pending or any(True for n in walk(function) for _ in assigned(n, pointer.name, ())):
+        if key in self._pending or _is_assigned(pointer, function, block):
             return None
         self._pending.add(key)
         try:
@@ -106,6 +107,19 @@ class Given:
             case c_ast.FuncCall(name=c_ast.ID(name="calloc"), args=c_ast.ExprList(exprs=[count, each])):
                 return self.types.constant(count, scope) * self.types.constant(each, scope) // size
         return None
+
+
+def walks_alone(unit: Any, function: Any, block: Any, pointer: Object) -> bool:
+    """Whether a parameter is what calls give it when the kernel `block` begins, and of no use behind it."""
+    loops = (n for n in walk(function.body) if isinstance(n, c_ast.For | c_ast.While | c_ast.DoWhile))
+    repeated = any(inner is block for loop in loops for inner in walk(loop))
+    jumps = any(isinstance(node, c_ast.Goto) for node in walk(function.body))
+    return not (repeated or jumps or mentioned_elsewhere(unit, function, block, pointer))
+
+
+def _is_assigned(pointer: Object, function: Any, block: Any) -> bool:
+    inside = {id(node) for node in walk(block)} if block is not None else set()
+    return any(True for n in walk(function) if id(n) not in inside for _ in assigned(n, pointer.name, ()))
 
 
 def _position(function: Any, pointer: Object) -> int | None:

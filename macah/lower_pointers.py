@@ -66,6 +66,15 @@ class Pointers(Addresses):
         hint = "use a pointer declared in the kernel block"
         self.note_error(MacahError(message, where, hint=hint, code="pointer-arrays"))
 
+    def begin_walks(self) -> None:
+        """Declare the pointers that begin where parameters point to."""
+        for given in self.facts.walking:
+            assert isinstance(given.type, ArrayType) and given.where is not None, given
+            first = Lvalue(given, given.type.element, given.const, (ir.Const(0),))
+            own = Object(given.name, Pointer(given.type.element, given.const), where=given.where)
+            self.scope.names[own.name] = own
+            self.bind_pointer(Lvalue(own, own.type), Reference(first), given.where)
+
     def bind_null(self, target: Lvalue, where: Place) -> None:
         """Makes a pointer null."""
         key = _pointer_key(target)

@@ -94,3 +94,18 @@ def test_a_kernel_block_is_not_entered_in_its_middle(jump: str) -> None:
 def test_calls_that_do_not_tell_the_size_of_an_array(rest: str) -> None:
     (found,) = errors_of("void f(int *p, int n) { kernel { for (int i = 0; i < n; i++) p[i]++; } } " + rest)
     assert found.code == "unresolved-pointer"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "kernel { n += *p++; } return n + *p;",
+        "p++; kernel { n += *p++; } return n;",
+        "for (int i = 0; i < 2; i++) kernel { n += *p++; } return n;",
+        "again: kernel { n += *p++; } if (n < 9) goto again; return n;",
+    ],
+    ids=["used behind", "moved before", "in a loop", "in a loop of jumps"],
+)
+def test_a_moved_parameter_that_is_not_what_the_calls_give(body: str) -> None:
+    (found,) = errors_of("int f(int *p, int n) { " + body + " } int a[4]; int main(void) { return f(a, 4); }")
+    assert found.code == "unresolved-pointer"
