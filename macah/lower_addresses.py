@@ -121,6 +121,7 @@ class Addresses(Base):
             array = ArrayType(pointer.type.target, count)
             given = replace(owner, type=array, const=pointer.type.const, decayed=True)
             self.storage.scope.replace(owner, given)
+            self.facts.several.clear()  # it may be one of them
             if moves:
                 self.facts.walking.append(given)
             raise Reconsider
@@ -142,11 +143,24 @@ class Addresses(Base):
         neither = apply("eq", apply("or", a.valid, b.valid), ir.FALSE)
         if a.target.object is not b.target.object and not (a.target.others or b.target.others):
             return neither
-        equal = apply("eq", *self._places(a, b, where))
+        equal = self._same_place(a, b, where)
         if a.valid == ir.TRUE and b.valid == ir.TRUE:
             return equal
         both = apply("and", a.valid, b.valid)
         return apply("or", apply("and", both, equal), neither)
+
+    def _same_place(self, a: Reference, b: Reference, where: Place) -> ir.Expr:
+        """Whether two pointers that are not null are equal."""
+        for one, other in ((a, b), (b, a)):
+            if one.target.others:
+                (condition, first), *rest = one.target.others
+                then = self._same_place(replace(one, target=first), other, where)
+                left = replace(one, target=replace(one.target, others=tuple(rest)))
+                orelse = self._same_place(left, other, where)
+                return then if then == orelse else apply("select", condition, then, orelse)
+        if a.target.object is not b.target.object:
+            return ir.FALSE
+        return apply("eq", *self._places(a, b, where))
 
     def _places(self, a: Reference, b: Reference, where: Place) -> tuple[ir.Expr, ir.Expr]:
         """The places of two pointers in one array, as numbers of elements from some common place."""

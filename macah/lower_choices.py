@@ -14,6 +14,7 @@ from macah.lower_base import type_text
 from macah.lower_facts import key_of
 from macah.lower_operators import NOTHING, Operators
 from macah.lower_scope import Object
+from macah.lower_several import either
 from macah.lower_units import As
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
@@ -144,6 +145,14 @@ class Choices(Operators):
     ) -> Reference:
         a, b = yes[1].target, no[1].target
         self.tell_apart(a, b)
+        several = a.object is not b.object or a.others or b.others
+        if several and not (yes[0] or no[0]):
+            if isinstance(condition, ir.Const):
+                return yes[1] if condition.value else no[1]
+            condition = self.keep(condition, "choice", where)
+            valid = self._chosen(condition, [], yes[1].valid, [], no[1].valid, where)
+            if (target := either(condition, a, b)) is not None:
+                return Reference(target, valid)
         if (
             a.object is not b.object
             or a.path != b.path

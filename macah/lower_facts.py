@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 from macah.diagnostic import MacahError, Place
 from macah.lower_scope import Object
+from macah.lower_units import Step
+from macah.lower_values import Lvalue
 
 # A variable, the same each time the kernel is lowered.
 Key = tuple[str, Place | None]
@@ -30,6 +32,8 @@ class Facts:
     into, and the steps, None for an index. `outer`: of such variables, those outside the kernel. `lost`:
     variables with pointers, by the members on the way to these, that are copies of what cannot be resolved.
     `walking`: parameters, as the arrays that they are given, that pointers of the kernel's own begin at.
+    `several`: for pointers that point to several variables, each with how they get there first; None for what
+    the kernel declares itself. `pointees`: what captured pointers point to, `leading`: these by that.
     """
 
     raw: set[Key] = field(default_factory=set)
@@ -41,6 +45,9 @@ class Facts:
     outer: dict[Key, Object] = field(default_factory=dict)
     lost: dict[tuple[Key, tuple[str, ...]], MacahError] = field(default_factory=dict)
     walking: list[Object] = field(default_factory=list)
+    several: dict[Key, dict[Key, tuple[Object | None, tuple[Step, ...]]]] = field(default_factory=dict)
+    pointees: dict[tuple[Object, tuple[str, ...]], Object] = field(default_factory=dict)
+    leading: dict[Object, Lvalue] = field(default_factory=dict)
 
 
 def key_of(owner: Object) -> Key:

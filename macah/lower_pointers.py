@@ -12,18 +12,19 @@ from dataclasses import replace
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, Integer, Pointer, StructType, compatible, size_of
 from macah.diagnostic import MacahError, Place
-from macah.lower_addresses import Addresses, different
+from macah.lower_addresses import different
 from macah.lower_arithmetic import apply
 from macah.lower_elsewhere import mentioned_elsewhere
 from macah.lower_facts import Key, Reconsider, key_of
 from macah.lower_host_pointers import HostPointers, HostTarget
 from macah.lower_scope import Object
+from macah.lower_several import Several
 from macah.lower_units import As, Step, number, position, times, total
 from macah.lower_values import Lvalue, Pointee, Reference, Value
 from macah.lower_words import unresolved
 
 
-class Pointers(Addresses):
+class Pointers(Several):
     """Pointer variables."""
 
     # --- Variables
@@ -124,6 +125,11 @@ class Pointers(Addresses):
         if nullable:
             flag = flag or self.flag(f"{owner.name} is set", where)
             self.emit(ir.Assign(flag, value.valid, where))
+        if key_of(owner) in self.facts.several:
+            known = self.all_targets(target, where)
+            self.pointers[key] = Pointee(known, flag, value.is_void)
+            self.point_to(target, known, value.target, where)
+            return
         const = value.target.const or isinstance(target.type, Pointer) and target.type.const
         place = self._own_places(value.target, owner, where)
         others = tuple(
@@ -157,11 +163,15 @@ class Pointers(Addresses):
             message = f"pointer '{name}', which may be null, cannot be assigned in a kernel"
             hint = "use a pointer declared in the kernel block, or an index"
             raise MacahError(message, where, hint=hint, code="pointer-arrays")
-        if [c for c, _ in old.others] != [c for c, _ in new.others]:
-            raise different(name, where, old.object.name, new.object.name)
-        self._repoint(target, old, new, where)
-        for (_, before), (_, after) in zip(old.others, new.others, strict=True):
-            self._repoint(target, before, after, where)
+        if key_of(target.object) in self.facts.several:
+            self.point_to(target, old, new, where)
+        else:
+            if [c for c, _ in old.others] != [c for c, _ in new.others]:
+                self.learn_targets(target, old, new)
+                raise different(name, where, old.object.name, new.object.name)
+            self._repoint(target, old, new, where)
+            for (_, before), (_, after) in zip(old.others, new.others, strict=True):
+                self._repoint(target, before, after, where)
         if isinstance(bound.valid, ir.Variable):
             self.emit(ir.Assign(bound.valid, value.valid, where))
         elif value.valid != ir.TRUE:
@@ -176,6 +186,8 @@ class Pointers(Addresses):
         match old.steps:
             case (As() as array, _) if old.object is new.object and old.type == new.type:
                 new = _as_element(new, array)
+        if old.object is not new.object:
+            self.learn_targets(target, old, new)
         if old.object is not new.object or _skeleton(old) != _skeleton(new) or old.type != new.type:
             is_void = isinstance(target.type, Pointer) and target.type.target == ctypes.VOID
             same = old.object is new.object and (is_void or old.type == new.type)
@@ -237,7 +249,10 @@ class Pointers(Addresses):
         flag = self.flags_of_null.get(key) or self.flag(f"{owner.name} is set", where) if nullable else None
         assert isinstance(pointer.type, Pointer)
         const = owner.const or pointer.type.const
-        self.pointers[key] = Pointee(replace(target, type=target.whole, const=const), flag)
+        target = replace(target, type=target.whole, const=const)
+        if key_of(pointer.object) in self.facts.several:
+            target = self.all_targets(pointer, where)
+        self.pointers[key] = Pointee(target, flag)
         return self.pointers[key]
 
     def _chosen_by_index(self, pointer: Lvalue, where: Place) -> Lvalue:

@@ -49,8 +49,7 @@ class Storage:
     """Where in the text the kernel begins."""
     _captured: list[_Capture] = field(default_factory=list)
     _pointees: dict[tuple[Object, tuple[str, ...]], Object] = field(default_factory=dict)
-    _pointers: dict[Object, Lvalue] = field(default_factory=dict)  # that lead to these
-    _flags: dict[Object, ir.Variable] = field(default_factory=dict)  # whether they do
+    _flags: dict[Object, ir.Variable] = field(default_factory=dict)  # whether pointers lead to these
 
     def leaf(self, lvalue: Lvalue, where: Place) -> Leaf:
         """The scalar, array, stream or known value that holds `lvalue`, captured if need be."""
@@ -228,7 +227,7 @@ class Storage:
 
     def _guard(self, owner: Object) -> str | None:
         """The condition on which the host has what a captured pointer points to."""
-        return _is_set(self._pointers[owner]) if owner in self._flags else None
+        return _is_set(self.facts.leading[owner]) if owner in self._flags else None
 
     def pointee(self, lvalue: Lvalue, where: Place) -> tuple[Lvalue, ir.Expr]:
         """The struct or number that a captured pointer points to, as a captured variable of its own.
@@ -244,8 +243,9 @@ class Storage:
         if key not in self._pointees:
             self._check_visible(lvalue.object, where)
             source = source_of(lvalue.object.source, lvalue.path)
-            found = Object(name, target, lvalue.type.const, lvalue.object.where, f"(*{source})")
-            self._pointees[key], self._pointers[found] = found, lvalue
+            made = Object(name, target, lvalue.type.const, lvalue.object.where, f"(*{source})")
+            found = self.facts.pointees.setdefault(key, made)
+            self._pointees[key], self.facts.leading[found] = found, lvalue
             if key_of(lvalue.object) in self.facts.nullable:
                 self._flags[found] = self.host_flag(lvalue, where)
         found = self._pointees[key]
@@ -258,7 +258,7 @@ class Storage:
 
     def pointer_to(self, pointee: Lvalue) -> Lvalue | None:
         """The captured pointer that leads to a variable of its own, if one does."""
-        return None if pointee.steps else self._pointers.get(pointee.object)
+        return None if pointee.steps else self.facts.leading.get(pointee.object)
 
     def _make(self, lvalue: Lvalue, where: Place) -> Leaf:
         shape, shiftable, source, ctype = flattened(lvalue, where)
