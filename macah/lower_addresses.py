@@ -116,9 +116,9 @@ class Addresses(Base):
         moves = owner.name in assigned_names(self.block)
         if moves and not walks_alone(unit, self.enclosing, self.block, owner):
             return
-        count = Given(self.types, unit).elements(self.enclosing, owner, self.block)
-        if count is not None and count > 1:
-            array = ArrayType(pointer.type.target, count)
+        array = Given(self.types, unit).array(self.enclosing, owner, self.block)
+        is_one = array is not None and array.length == 1 and not isinstance(array.element, ArrayType)
+        if array is not None and array.length and not is_one:
             given = replace(owner, type=array, const=pointer.type.const, decayed=True)
             self.storage.scope.replace(owner, given)
             self.facts.several.clear()  # it may be one of them
@@ -141,9 +141,9 @@ class Addresses(Base):
         if p is not None and q is not None and a.target.object is not b.target.object:
             return ir.Read(self.storage.host_equality(p, q, where))
         neither = apply("eq", apply("or", a.valid, b.valid), ir.FALSE)
-        if a.target.object is not b.target.object and not (a.target.others or b.target.others):
-            return neither
         equal = self._same_place(a, b, where)
+        if equal == ir.FALSE:
+            return neither
         if a.valid == ir.TRUE and b.valid == ir.TRUE:
             return equal
         both = apply("and", a.valid, b.valid)
@@ -159,8 +159,42 @@ class Addresses(Base):
                 orelse = self._same_place(left, other, where)
                 return then if then == orelse else apply("select", condition, then, orelse)
         if a.target.object is not b.target.object:
-            return ir.FALSE
+            return self._same_on_host(a.target, b.target, where)
         return apply("eq", *self._places(a, b, where))
+
+    def _same_on_host(self, a: Lvalue, b: Lvalue, where: Place) -> ir.Expr:
+        """Whether two variables are the same memory: what captured pointers point to may be."""
+        p, q = self.storage.pointer_to(a), self.storage.pointer_to(b)
+        if p is not None and q is not None:
+            return ir.Read(self.storage.host_equality(p, q, where))
+        places = self._places_on_host(a, b, where)
+        if places is not None:
+            return apply("eq", *places)
+        if (p or q) and a.object.source is not None and b.object.source is not None:
+            name = (p or q or a).object.name
+            message = f"whether pointer '{name}' points to a part of another variable is not known here"
+            hint = "use an index in place of the pointer"
+            raise MacahError(message, where, hint=hint, code="pointer-arrays")
+        return ir.FALSE
+
+    def _places_on_host(self, a: Lvalue, b: Lvalue, where: Place) -> tuple[ir.Expr, ir.Expr] | None:
+        """The places of two pointers in an array of the host, of which the host knows that of one.
+
+        As in `for (p = from; p != to; p++)`, where `to` is a parameter.
+        """
+        places: list[ir.Expr] = []
+        if a.object is b.object:
+            return None
+        for one, other in ((a, b), (b, a)):
+            last = other.steps[-1] if other.steps else ""
+            captured = self.storage.pointer_to(one)
+            if isinstance(last, str | As) or other.object.source is None or one.type != other.type:
+                continue
+            if captured is not None:
+                base = replace(other, steps=(*other.steps[:-1], ir.Const(0)))
+                offset = ir.Read(self.storage.host_offset(captured, base, where, in_bytes=False))
+                places = [offset, last] if one is a else [last, offset]
+        return (places[0], places[1]) if places else None
 
     def _places(self, a: Reference, b: Reference, where: Place) -> tuple[ir.Expr, ir.Expr]:
         """The places of two pointers in one array, as numbers of elements from some common place."""
@@ -168,7 +202,10 @@ class Addresses(Base):
             a, b = (self.pointer_as(p, Pointer(ctypes.UCHAR), where, cast=True) for p in (a, b))
         first, second = a.target, b.target
         self.tell_apart(first, second)
-        if first.object is not second.object or first.others or second.others:
+        several = first.others or second.others
+        if not several and (places := self._places_on_host(first, second, where)) is not None:
+            return places
+        if first.object is not second.object or several:
             raise MacahError("the pointers do not point into the same array", where, code="pointer-arrays")
         if first.steps and second.steps and first.steps[:-1] == second.steps[:-1]:
             x, y = first.steps[-1], second.steps[-1]

@@ -1,4 +1,4 @@
-"""How many elements there are behind a pointer of the host, by its function's calls or by `malloc`.
+"""Which array a pointer of the host leads to, by its function's calls or by `malloc`.
 
     void scale(int *a, int n) { kernel { … a[i] … } }        int samples[64];  scale(samples, 64);
 
@@ -31,8 +31,8 @@ class Given:
         self.unit = unit
         self._pending: set[tuple[str, int]] = set()  # parameters that are being looked at
 
-    def elements(self, function: Any, pointer: Object, block: Any = None) -> int | None:
-        """The number, if all calls tell it, and tell the same one, or if the memory is allocated for it.
+    def array(self, function: Any, pointer: Object, block: Any = None) -> ArrayType | None:
+        """Its type, if all calls tell it, and tell the same one, or if the memory is allocated for it.
 
         None for a parameter that has other values than the calls give it, except in the kernel `block`.
         """
@@ -44,19 +44,19 @@ class Given:
         except MacahError:
             return None
 
-    def _by_calls(self, function: Any, pointer: Object, position: int, block: Any) -> int | None:
+    def _by_calls(self, function: Any, pointer: Object, position: int, block: Any) -> ArrayType | None:
         assert isinstance(pointer.type, Pointer), pointer
         key = function.decl.name, position
         if key in self._pending or _is_assigned(pointer, function, block):
             return None
         self._pending.add(key)
         try:
-            counts = set(self._counts(function.decl.name, position, pointer.type.target))
+            found = set(self._given(function.decl.name, position, pointer.type.target))
         finally:
             self._pending.discard(key)
-        return counts.pop() if len(counts) == 1 else None
+        return found.pop() if len(found) == 1 else None
 
-    def _counts(self, function: str, position: int, target: CType) -> Iterator[int | None]:
+    def _given(self, function: str, position: int, target: CType) -> Iterator[ArrayType | None]:
         """What each mention of a function tells; None if it does not."""
         for caller in self.unit:
             others: set[int] = set()  # names that are no mention besides
@@ -73,26 +73,25 @@ class Given:
                     case c_ast.ID(name=name) if name == function and id(node) not in others:
                         yield None
 
-    def _passed(self, node: Any, target: CType, caller: Any, scope: Scope) -> int | None:
-        """The number of elements from where an argument points to."""
+    def _passed(self, node: Any, target: CType, caller: Any, scope: Scope) -> ArrayType | None:
+        """The array that begins where an argument points to."""
         while isinstance(node, c_ast.Cast):
             node = node.expr
         pointers = HostPointers(self.types, self.unit, caller, node)
-        size = size_of(target)
         owner = scope.find(node.name) if isinstance(node, c_ast.ID) else None
         if isinstance(owner, Object) and isinstance(owner.type, Pointer) and owner.type.target == target:
             if _position(caller, owner) is not None:
-                return self.elements(caller, owner)
-            if (count := self._allocated(pointers, owner)) is not None:
-                return count
+                return self.array(caller, owner)
+            if (allocated := self._allocated(pointers, owner)) is not None:
+                return allocated
         part = pointers.part(node, scope)
         is_array = part is not None and isinstance(part.type, ArrayType)
         place = part if is_array else pointers.place(node, scope)
         whole = _whole(place) if place is not None else None
-        return (size_of(whole) or 0) // size if whole is not None and size else None
+        return _elements(whole, target) if whole is not None else None
 
-    def _allocated(self, pointers: HostPointers, owner: Object) -> int | None:
-        """The number of elements that `malloc` or `calloc` gives a variable, if all is constant."""
+    def _allocated(self, pointers: HostPointers, owner: Object) -> ArrayType | None:
+        """The array that `malloc` or `calloc` gives a variable, if all is constant."""
         assert isinstance(owner.type, Pointer), owner
         size = size_of(owner.type.target)
         values = list(pointers.values(owner, ())) if owner.origin else []
@@ -103,10 +102,12 @@ class Given:
             node = node.expr
         match node:
             case c_ast.FuncCall(name=c_ast.ID(name="malloc"), args=c_ast.ExprList(exprs=[whole])):
-                return self.types.constant(whole, scope) // size
-            case c_ast.FuncCall(name=c_ast.ID(name="calloc"), args=c_ast.ExprList(exprs=[count, each])):
-                return self.types.constant(count, scope) * self.types.constant(each, scope) // size
-        return None
+                count = self.types.constant(whole, scope) // size
+            case c_ast.FuncCall(name=c_ast.ID(name="calloc"), args=c_ast.ExprList(exprs=[many, each])):
+                count = self.types.constant(many, scope) * self.types.constant(each, scope) // size
+            case _:
+                return None
+        return ArrayType(owner.type.target, count)
 
 
 def walks_alone(unit: Any, function: Any, block: Any, pointer: Object) -> bool:
@@ -151,3 +152,20 @@ def _whole(place: HostTarget) -> CType | None:
         else:
             begins = begins and step == ir.Const(0)
     return whole if begins else None
+
+
+def _elements(whole: CType, target: CType) -> ArrayType | None:
+    """Memory as an array of elements; rows whose lengths are parameters are as long as they are there."""
+    size = size_of(target)
+    if size:
+        return ArrayType(target, (size_of(whole) or 0) // size)
+    alike = isinstance(whole, ArrayType) and _rank(whole.element) == _rank(target)
+    return whole if isinstance(whole, ArrayType) and alike else None
+
+
+def _rank(ctype: CType) -> tuple[int, CType]:
+    """The number of dimensions, and what an element is."""
+    dimensions = 0
+    while isinstance(ctype, ArrayType):
+        ctype, dimensions = ctype.element, dimensions + 1
+    return dimensions, ctype

@@ -87,10 +87,13 @@ class Storage:
         source = written_as(pointer)
         if in_bytes:
             source = f"(*(char **)&{source})"
+        whole = f"(__typeof__({source}))&{written_as(base)}"
+        for known in self._captured:
+            if (known.source, known.base) == (source, whole) and isinstance(known.what, ir.Variable):
+                return known.what
         variable = ir.Variable(pointer.object.name, 32, pointer.object.where)
         self._check_visible(pointer.object, where)
         self._check_visible(base.object, where)
-        whole = f"(__typeof__({source}))&{written_as(base)}"
         self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, whole, True))
         return variable
 

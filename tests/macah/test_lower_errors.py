@@ -109,3 +109,9 @@ def test_calls_that_do_not_tell_the_size_of_an_array(rest: str) -> None:
 def test_a_moved_parameter_that_is_not_what_the_calls_give(body: str) -> None:
     (found,) = errors_of("int f(int *p, int n) { " + body + " } int a[4]; int main(void) { return f(a, 4); }")
     assert found.code == "unresolved-pointer"
+
+
+def test_a_pointer_that_may_lead_into_another_variable_is_not_compared_with_that() -> None:
+    text = "struct s { int a; } x; int f(struct s *p) { kernel { x.a += p == &x; p->a = 1; } return x.a; }"
+    (found,) = errors_of(text)
+    assert found.message == "whether pointer 'p' points to a part of another variable is not known here"
