@@ -110,7 +110,10 @@ class Addresses(Base):
 
         If the kernel moves it, a pointer of its own begins there.
         """
-        if pointer is None or pointer.steps or not isinstance(pointer.type, Pointer):
+        if pointer is None or not isinstance(pointer.type, Pointer):
+            return
+        if pointer.steps:
+            self._learn_member(pointer, pointer.type)
             return
         owner, unit = pointer.object, self.program.unit
         moves = owner.name in assigned_names(self.block)
@@ -125,6 +128,15 @@ class Addresses(Base):
             if moves:
                 self.facts.walking.append(given)
             raise Reconsider
+
+    def _learn_member(self, pointer: Lvalue, ctype: Pointer) -> None:
+        """The same for a pointer that is a member of a struct."""
+        key, given = (key_of(pointer.object), pointer.path), Given(self.types, self.program.unit)
+        if pointer.path == pointer.steps and key not in self.facts.members:
+            array = given.member(self.enclosing, pointer.path[-1], ctype)
+            if array is not None and (array.length or 0) > 1:
+                self.facts.members[key] = array
+                raise Reconsider
 
     def is_set(self, pointer: Reference) -> ir.Expr:
         """Whether a pointer is not null; what one of the host's points to is copied only then."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from macah.ctypes import ArrayType
 from macah.diagnostic import MacahError, Place
 from macah.lower_scope import Object
 from macah.lower_units import Step
@@ -34,6 +35,7 @@ class Facts:
     `walking`: parameters, as the arrays that they are given, that pointers of the kernel's own begin at.
     `several`: for pointers that point to several variables, each with how they get there first; None for what
     the kernel declares itself. `pointees`: what captured pointers point to, `leading`: these by that.
+    `members`: the arrays that all of a program gives to pointers in captured structs.
     """
 
     raw: set[Key] = field(default_factory=set)
@@ -48,6 +50,7 @@ class Facts:
     several: dict[Key, dict[Key, tuple[Object | None, tuple[Step, ...]]]] = field(default_factory=dict)
     pointees: dict[tuple[Object, tuple[str, ...]], Object] = field(default_factory=dict)
     leading: dict[Object, Lvalue] = field(default_factory=dict)
+    members: dict[tuple[Key, tuple[str, ...]], ArrayType] = field(default_factory=dict)
 
 
 def key_of(owner: Object) -> Key:

@@ -18,6 +18,7 @@ from macah.diagnostic import MacahError
 from macah.lower_declarations import Declarations
 from macah.lower_elsewhere import mentioned_elsewhere
 from macah.lower_host_pointers import HostPointers, HostTarget, assigned
+from macah.lower_initializers import InitializerReader
 from macah.lower_scope import Object, Scope
 from macah.lower_units import after
 from macah.program import place_of, walk
@@ -43,6 +44,43 @@ class Given:
             return self._by_calls(function, pointer, position, block)
         except MacahError:
             return None
+
+    def member(self, function: Any, name: str, pointer: Pointer) -> ArrayType | None:
+        """The type of the array that a pointer leads to that is a member, if all that it gets tells the same.
+
+        Members of one name of different structs count as one; `function` is any one.
+        """
+        found: set[ArrayType | None] = set()
+        try:
+            for part in self.unit:
+                caller = part if isinstance(part, c_ast.FuncDef) else function
+                for node in walk(part):
+                    for value in self._member_values(node, name, part):
+                        scope = self._scope(part, node)
+                        found.add(self._passed(value, pointer.target, caller, scope) if value else None)
+        except MacahError:
+            return None
+        return found.pop() if len(found) == 1 else None
+
+    def _member_values(self, node: Any, name: str, part: Any) -> Iterator[Any]:
+        """What a node gives members called so; None for what cannot be told."""
+        match node:
+            case c_ast.Assignment(op=op, lvalue=c_ast.StructRef(field=c_ast.ID(name=field)), rvalue=value):
+                if field == name:
+                    yield value if op == "=" else None
+            case c_ast.UnaryOp(op="++" | "--" | "p++" | "p--" | "&", expr=c_ast.StructRef(field=field)):
+                if field.name == name:
+                    yield None
+            case c_ast.Decl(init=c_ast.InitList() as init) | c_ast.CompoundLiteral(init=init):
+                scope = self._scope(part, node)
+                reader = InitializerReader(self.types, scope)
+                reader.read(self.types.read_type(node.type, scope)[0], init)
+                for item in reader.items:
+                    if item.steps and item.steps[-1] == name:
+                        yield item.value
+
+    def _scope(self, part: Any, node: Any) -> Scope:
+        return self.types.scope_at(part, node) if isinstance(part, c_ast.FuncDef) else self.types.file
 
     def _by_calls(self, function: Any, pointer: Object, position: int, block: Any) -> ArrayType | None:
         assert isinstance(pointer.type, Pointer), pointer
@@ -77,6 +115,8 @@ class Given:
         """The array that begins where an argument points to."""
         while isinstance(node, c_ast.Cast):
             node = node.expr
+        if (allocated := self._new(node, scope, target)) is not None:
+            return allocated
         pointers = HostPointers(self.types, self.unit, caller, node)
         owner = scope.find(node.name) if isinstance(node, c_ast.ID) else None
         if isinstance(owner, Object) and isinstance(owner.type, Pointer) and owner.type.target == target:
@@ -91,23 +131,24 @@ class Given:
         return _elements(whole, target) if whole is not None else None
 
     def _allocated(self, pointers: HostPointers, owner: Object) -> ArrayType | None:
-        """The array that `malloc` or `calloc` gives a variable, if all is constant."""
+        """The array that `malloc` or `calloc` gives a variable, if nothing else does."""
         assert isinstance(owner.type, Pointer), owner
-        size = size_of(owner.type.target)
         values = list(pointers.values(owner, ())) if owner.origin else []
-        if len(values) != 1 or not size:
-            return None
-        node, scope = values[0]
+        return self._new(*values[0], owner.type.target) if len(values) == 1 else None
+
+    def _new(self, node: Any, scope: Scope, target: CType) -> ArrayType | None:
+        """The array that a call of `malloc` or `calloc` gives; its size must be constant."""
         while isinstance(node, c_ast.Cast):
             node = node.expr
         match node:
             case c_ast.FuncCall(name=c_ast.ID(name="malloc"), args=c_ast.ExprList(exprs=[whole])):
-                count = self.types.constant(whole, scope) // size
-            case c_ast.FuncCall(name=c_ast.ID(name="calloc"), args=c_ast.ExprList(exprs=[many, each])):
-                count = self.types.constant(many, scope) * self.types.constant(each, scope) // size
+                size = self.types.constant(whole, scope)
+            case c_ast.FuncCall(name=c_ast.ID(name="calloc"), args=c_ast.ExprList(exprs=[count, each])):
+                size = self.types.constant(count, scope) * self.types.constant(each, scope)
             case _:
                 return None
-        return ArrayType(owner.type.target, count)
+        each = size_of(target)
+        return ArrayType(target, size // each) if each else None
 
 
 def walks_alone(unit: Any, function: Any, block: Any, pointer: Object) -> bool:

@@ -223,7 +223,7 @@ class Storage:
             first = first.replace(f"{{{d}}}", "0")
             last = last.replace(f"{{{d}}}", str(extent - 1))
         is_pointee = owner.source.startswith("(*") and owner not in self.statics
-        name = f"*{owner.name}" if is_pointee else owner.name
+        name = f"*{owner.name}" if is_pointee and not owner.decayed else owner.name
         return ir.Extent(
             name, owner.source, owner.type, first, last, is_pointee or owner.decayed, self._guard(owner)
         )
@@ -240,6 +240,8 @@ class Storage:
         assert isinstance(lvalue.type, Pointer), lvalue
         target = lvalue.type.target
         name = ".".join((lvalue.object.name, *lvalue.path))
+        if array := self.facts.members.get((key_of(lvalue.object), lvalue.path)):
+            return self._member_array(lvalue, name, array, where), ir.TRUE
         if not isinstance(target, StructType | Integer) or lvalue.object.source is None or lvalue.index:
             raise unresolved(name, target, where)
         key = (lvalue.object, lvalue.path)
@@ -254,6 +256,15 @@ class Storage:
         found = self._pointees[key]
         flag = self._flags.get(found)
         return Lvalue(found, target, found.const), ir.Read(flag) if flag else ir.TRUE
+
+    def _member_array(self, lvalue: Lvalue, name: str, array: ArrayType, where: Place) -> Lvalue:
+        """The first element of the array that a pointer in a captured struct leads to."""
+        assert isinstance(lvalue.type, Pointer), lvalue
+        self._check_visible(lvalue.object, where)
+        source = f"({source_of(lvalue.object.source or '', lvalue.path)})"  # no variable's name
+        made = Object(name, array, lvalue.type.const, lvalue.object.where, source, decayed=True)
+        found = self._pointees.setdefault((lvalue.object, lvalue.path), made)
+        return Lvalue(found, array.element, found.const, (ir.Const(0),))
 
     def has_pointee(self, pointer: Lvalue) -> bool:
         """Whether what a captured pointer points to is captured as a variable of its own."""

@@ -115,3 +115,19 @@ def test_a_pointer_that_may_lead_into_another_variable_is_not_compared_with_that
     text = "struct s { int a; } x; int f(struct s *p) { kernel { x.a += p == &x; p->a = 1; } return x.a; }"
     (found,) = errors_of(text)
     assert found.message == "whether pointer 'p' points to a part of another variable is not known here"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "int a[4], b[5]; struct s x = { a }; int main(void) { x.p = b; return f(&x, 4); }",
+        "int a[4]; struct s x = { .p = a }; int main(void) { x.p++; return f(&x, 3); }",
+        "int a[4]; struct s x = { a + 1 }; int main(void) { return f(&x, 3); }",
+        "int a[4]; struct s x = { a }, y = { 0 }; int main(void) { return f(&x, 3) + f(&y, 0); }",
+    ],
+    ids=["two sizes", "moved", "from the second on", "null"],
+)
+def test_a_member_that_is_not_always_given_arrays_of_one_size(rest: str) -> None:
+    text = "struct s { int *p; }; int f(struct s *x, int n) { kernel { n = x->p[n]; } return n; } "
+    (found,) = errors_of(text + rest)
+    assert found.code == "unresolved-pointer"
