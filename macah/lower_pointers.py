@@ -18,7 +18,7 @@ from macah.lower_elsewhere import mentioned_elsewhere
 from macah.lower_facts import Key, Reconsider, key_of
 from macah.lower_host_pointers import HostPointers, HostTarget
 from macah.lower_scope import Object
-from macah.lower_several import Several
+from macah.lower_several import Several, skeleton
 from macah.lower_units import As, Step, number, position, times, total
 from macah.lower_values import Lvalue, Pointee, Reference, Value
 from macah.lower_words import unresolved
@@ -115,9 +115,8 @@ class Pointers(Several):
         if not nullable and (key in self.only_null or value.valid != ir.TRUE):
             self._learn(self.facts.nullable, target)
         if key in self.unbound and key_of(owner) not in self.facts.bound:
-            skeleton = tuple(s if isinstance(s, str | As) else None for s in value.target.steps)
             to = value.target.object
-            self.facts.bound[key_of(owner)] = (key_of(to), skeleton)
+            self.facts.bound[key_of(owner)] = (key_of(to), skeleton(value.target))
             if to.source is not None or to.table is not None:
                 self.facts.outer[key_of(to)] = to
             raise Reconsider
@@ -188,7 +187,7 @@ class Pointers(Several):
                 new = _as_element(new, array)
         if old.object is not new.object:
             self.learn_targets(target, old, new)
-        if old.object is not new.object or _skeleton(old) != _skeleton(new) or old.type != new.type:
+        if old.object is not new.object or skeleton(old) != skeleton(new) or old.type != new.type:
             is_void = isinstance(target.type, Pointer) and target.type.target == ctypes.VOID
             same = old.object is new.object and (is_void or old.type == new.type)
             if same and self.storage.is_raw(old.object) and key_of(target.object) not in self.facts.loose:
@@ -261,7 +260,7 @@ class Pointers(Several):
         if pointer.object.source is not None:
             for steps in self.host_pointers.elements(pointer.object):
                 element = Lvalue(pointer.object, pointer.type, steps=steps)
-                if _skeleton(element) == _skeleton(pointer):
+                if skeleton(element) == skeleton(pointer):
                     self._from_host(element, where)
         for (owner, steps), found in self.pointers.items():
             if owner is not pointer.object or len(steps) != len(pointer.steps):
@@ -360,10 +359,6 @@ def _as_element(lvalue: Lvalue, array: As) -> Lvalue:
     at, size = position(lvalue.object.type, lvalue.steps), size_of(lvalue.type) or 1
     index = at.divided_by(size) if at.start % size == 0 else None
     return lvalue if index is None else replace(lvalue, steps=(array, index))
-
-
-def _skeleton(lvalue: Lvalue) -> tuple[str | As | None, ...]:
-    return tuple(step if isinstance(step, str | As) else None for step in lvalue.steps)
 
 
 def _pointer_key(pointer: Lvalue) -> tuple[Object, tuple[Step, ...]] | None:

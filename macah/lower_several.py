@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from macah import ir
-from macah.ctypes import ArrayType, Integer, Pointer, StructType
+from macah.ctypes import ArrayType, Integer, Pointer, StructType, compatible
 from macah.diagnostic import Place
 from macah.lower_addresses import Addresses, different
 from macah.lower_arithmetic import apply
@@ -26,7 +26,8 @@ class Several(Addresses):
         """Lower the kernel anew with all of these as what a pointer may point into, if that can be."""
         known = self.facts.several.get(key_of(pointer.object), {})
         all_of_them = [one for target in targets for one in alternatives(target)]
-        if pointer.object.source is not None or pointer.steps or not _are_alike(all_of_them):
+        loose = key_of(pointer.object) in self.facts.loose
+        if loose or pointer.object.source is not None or pointer.steps or not _are_alike(all_of_them):
             return
         for one in all_of_them:
             self.tell_apart(all_of_them[0], one)
@@ -47,7 +48,7 @@ class Several(Addresses):
         made: list[Lvalue] = []
         for key, (outer, steps) in self.facts.several[key_of(pointer.object)].items():
             owner: Object | None = outer or self.declared.get(key)
-            if owner is None:
+            if owner is None or key_of(pointer.object) in self.facts.loose:
                 raise different(name, where, made[0].object.name if made else name, key[0])
 
             def own(step: Step) -> Step:
@@ -56,19 +57,24 @@ class Several(Addresses):
                 return ir.Read(self.variable(name, 32, where))
 
             target = Lvalue(owner, owner.type, owner.const, tuple(own(step) for step in steps))
-            made.append(replace(target, type=target.whole, const=owner.const or pointer.type.const))
+            seen = pointer.type.target
+            made.append(replace(target, type=target.whole if compatible(target.whole, seen) else seen))
+        const = pointer.type.const or any(one.const for one in made)
         flags = [self.flag(f"{name} is {one.object.name}", where) for one in made[1:]]
         self.storage.written.update(flags)
-        return replace(made[0], others=tuple(zip(map(ir.Read, flags), made[1:], strict=True)))
+        return replace(made[0], const=const, others=tuple(zip(map(ir.Read, flags), made[1:], strict=True)))
 
     def point_to(self, pointer: Lvalue, known: Lvalue, value: Lvalue, where: Place) -> None:
         """Makes a pointer with several targets point to one of them, or to what another one points to."""
         name = pointer.object.name
         targets, given = alternatives(known), alternatives(value)
         numbers = {one.object: number for number, one in enumerate(targets)}
-        if any(one.object not in numbers for one in given):
-            self.learn_targets(pointer, known, value)
-            raise different(name, where, known.object.name, value.object.name)
+        for one in given:
+            number = numbers.get(one.object)
+            if number is None:
+                self.learn_targets(pointer, known, value)
+            if number is None or skeleton(one) != skeleton(targets[number]):
+                raise different(name, where, known.object.name, one.object.name)
         conditions = [condition for condition, _ in value.others]
         which = [numbers[one.object] for one in (*(other for _, other in value.others), given[0])]
         ones = [*(other for _, other in value.others), given[0]]
@@ -116,6 +122,11 @@ def _are_alike(targets: list[Lvalue]) -> bool:
     """Whether all are of one type, of which a kernel can choose one."""
     ctype = targets[0].type
     return isinstance(ctype, Integer | StructType | ArrayType) and all(one.type == ctype for one in targets)
+
+
+def skeleton(lvalue: Lvalue) -> tuple[str | As | None, ...]:
+    """The way to a part, with None for each index."""
+    return tuple(step if isinstance(step, str | As) else None for step in lvalue.steps)
 
 
 def _first(conditions: list[ir.Expr], values: list[ir.Expr]) -> ir.Expr:

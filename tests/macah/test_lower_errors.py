@@ -131,3 +131,16 @@ def test_a_member_that_is_not_always_given_arrays_of_one_size(rest: str) -> None
     text = "struct s { int *p; }; int f(struct s *x, int n) { kernel { n = x->p[n]; } return n; } "
     (found,) = errors_of(text + rest)
     assert found.code == "unresolved-pointer"
+
+
+def test_a_pointer_to_several_variables_leads_to_one_member_of_each() -> None:
+    text = """\
+int f(int n) {
+  int a[3] = {1, 2, 3};
+  struct { int v[3], w[3]; } x = {{4}};
+  kernel { int *p = a; for (int i = 0; i < 6; i++) { n += p[i % 3]; p = i & 1 ? x.v : a; if (n) p = x.w; } }
+  return n;
+}
+"""
+    (found,) = errors_of(text)
+    assert found.message == "pointer 'p' points into 'a' and into 'x'"
