@@ -202,7 +202,7 @@ class Addresses(Base):
             captured = self.storage.pointer_to(one)
             if isinstance(last, str | As) or other.object.source is None or one.type != other.type:
                 continue
-            if captured is not None:
+            if captured is not None and all(isinstance(step, str | ir.Const) for step in other.steps[:-1]):
                 base = replace(other, steps=(*other.steps[:-1], ir.Const(0)))
                 offset = ir.Read(self.storage.host_offset(captured, base, where, in_bytes=False))
                 places = [offset, last] if one is a else [last, offset]

@@ -263,7 +263,8 @@ class Storage:
         self._check_visible(lvalue.object, where)
         source = f"({source_of(lvalue.object.source or '', lvalue.path)})"  # no variable's name
         made = Object(name, array, lvalue.type.const, lvalue.object.where, source, decayed=True)
-        found = self._pointees.setdefault((lvalue.object, lvalue.path), made)
+        found = self.facts.pointees.setdefault((lvalue.object, (*lvalue.path, "[]")), made)
+        self._pointees[lvalue.object, lvalue.path] = found
         return Lvalue(found, array.element, found.const, (ir.Const(0),))
 
     def has_pointee(self, pointer: Lvalue) -> bool:

@@ -144,3 +144,14 @@ int f(int n) {
 """
     (found,) = errors_of(text)
     assert found.message == "pointer 'p' points into 'a' and into 'x'"
+
+
+def test_a_place_in_a_row_that_is_not_known_is_not_compared_with_a_parameter() -> None:
+    text = """\
+int f(int m[3][4], int *end, int r) {
+  kernel { for (int *p = m[r]; p != end; p++) r += *p; }
+  return r;
+}
+"""
+    (found,) = errors_of(text)
+    assert found.message == "whether pointer 'end' points to a part of another variable is not known here"
