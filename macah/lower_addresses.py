@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from macah import ctypes, ir
 from macah.ctypes import ArrayType, CType, Integer, Pointer, StreamType, compatible, size_of
-from macah.diagnostic import MacahError, Place
+from macah.diagnostic import MacahError, Note, Place
 from macah.lower_arithmetic import apply, binary
 from macah.lower_base import Base, assigned_names
 from macah.lower_facts import Reconsider, key_of
@@ -40,8 +40,8 @@ class Addresses(Base):
         if isinstance(last, str | As):
             owner = target.object
             if owner.source is not None and owner.source.startswith("(*"):
-                self.learn_size(self.storage.pointer_to(target))
-                raise unresolved(owner.name, target.type, where)
+                reasons = self.learn_size(self.storage.pointer_to(target))
+                raise unresolved(owner.name, target.type, where, reasons)
             raise MacahError(
                 f"pointer to '{owner.name}' does not point into an array", where, code="unresolved-pointer"
             )
@@ -105,21 +105,22 @@ class Addresses(Base):
                 return _truth(apply("eq", self.is_set(pointer), ir.FALSE), op)
         return None
 
-    def learn_size(self, pointer: Lvalue | None) -> None:
+    def learn_size(self, pointer: Lvalue | None) -> tuple[Note, ...]:
         """Lower the kernel anew if all calls give a parameter as many elements: it is an array of these.
 
-        If the kernel moves it, a pointer of its own begins there.
+        If the kernel moves it, a pointer of its own begins there. Returns why the calls do not tell.
         """
         if pointer is None or not isinstance(pointer.type, Pointer):
-            return
+            return ()
         if pointer.steps:
             self._learn_member(pointer, pointer.type)
-            return
+            return ()
         owner, unit = pointer.object, self.program.unit
         moves = owner.name in assigned_names(self.block)
         if moves and not walks_alone(unit, self.enclosing, self.block, owner):
-            return
-        array = Given(self.types, unit).array(self.enclosing, owner, self.block)
+            return ()
+        given_to = Given(self.types, unit)
+        array = given_to.array(self.enclosing, owner, self.block)
         is_one = array is not None and array.length == 1 and not isinstance(array.element, ArrayType)
         if array is not None and array.length and not is_one:
             given = replace(owner, type=array, const=pointer.type.const, decayed=True)
@@ -128,6 +129,7 @@ class Addresses(Base):
             if moves:
                 self.facts.walking.append(given)
             raise Reconsider
+        return given_to.reasons
 
     def _learn_member(self, pointer: Lvalue, ctype: Pointer) -> None:
         """The same for a pointer that is a member of a struct."""

@@ -14,7 +14,7 @@ from pycparser import c_ast
 
 from macah import ir
 from macah.ctypes import ArrayType, CType, Pointer, size_of
-from macah.diagnostic import MacahError
+from macah.diagnostic import MacahError, Note, Place
 from macah.lower_declarations import Declarations
 from macah.lower_elsewhere import mentioned_elsewhere
 from macah.lower_host_pointers import HostPointers, HostTarget, assigned
@@ -30,6 +30,7 @@ class Given:
     def __init__(self, types: Declarations, unit: Any) -> None:
         self.types = types
         self.unit = unit
+        self.reasons: tuple[Note, ...] = ()  # why calls do not tell, if there are any
         self._pending: set[tuple[str, int]] = set()  # parameters that are being looked at
 
     def array(self, function: Any, pointer: Object, block: Any = None) -> ArrayType | None:
@@ -89,12 +90,18 @@ class Given:
             return None
         self._pending.add(key)
         try:
-            found = set(self._given(function.decl.name, position, pointer.type.target))
+            given = list(self._given(function.decl.name, position, pointer.type.target))
         finally:
             self._pending.discard(key)
-        return found.pop() if len(found) == 1 else None
+        first: dict[ArrayType | None, Place] = {}
+        for where, array in given:
+            first.setdefault(array, where)
+        if len(first) == 1 and None not in first:
+            return given[0][1]
+        self.reasons = _reasons(first)
+        return None
 
-    def _given(self, function: str, position: int, target: CType) -> Iterator[ArrayType | None]:
+    def _given(self, function: str, position: int, target: CType) -> Iterator[tuple[Place, ArrayType | None]]:
         """What each mention of a function tells; None if it does not."""
         for caller in self.unit:
             others: set[int] = set()  # names that are no mention besides
@@ -105,11 +112,12 @@ class Given:
                         passed = node.args.exprs if node.args else []
                         known = position < len(passed) and isinstance(caller, c_ast.FuncDef)
                         scope = self.types.scope_at(caller, node) if known else None
-                        yield self._passed(passed[position], target, caller, scope) if scope else None
+                        array = self._passed(passed[position], target, caller, scope) if scope else None
+                        yield place_of(node), array
                     case c_ast.StructRef(field=field):
                         others.add(id(field))
                     case c_ast.ID(name=name) if name == function and id(node) not in others:
-                        yield None
+                        yield place_of(node), None
 
     def _passed(self, node: Any, target: CType, caller: Any, scope: Scope) -> ArrayType | None:
         """The array that begins where an argument points to."""
@@ -149,6 +157,16 @@ class Given:
                 return None
         each = size_of(target)
         return ArrayType(target, size // each) if each else None
+
+
+def _reasons(first: dict[ArrayType | None, Place]) -> tuple[Note, ...]:
+    """Why calls do not tell one size: one that tells none, or two that tell different ones."""
+    if None in first:
+        return (Note("how many elements there are is not known here", first[None]),)
+    sizes = [(array.length, where) for array, where in first.items() if array is not None]
+    return tuple(
+        Note(f"it gets {length} element{'s' * (length != 1)} here", where) for length, where in sizes[:2]
+    )
 
 
 def walks_alone(unit: Any, function: Any, block: Any, pointer: Object) -> bool:

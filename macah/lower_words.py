@@ -6,14 +6,14 @@ import re
 
 from macah import ctypes, ir
 from macah.ctypes import CType, Floating, Integer, Pointer, StreamType, StructType, size_of, spell
-from macah.diagnostic import MacahError, Place
+from macah.diagnostic import MacahError, Note, Place
 from macah.lower_layout import scalar_leaves
 from macah.lower_units import overlaps, unit_of
 
 NO_FLOAT = "floating point is not supported on this architecture"
 
 
-def unresolved(name: str, target: CType, where: Place) -> MacahError:
+def unresolved(name: str, target: CType, where: Place, notes: tuple[Note, ...] = ()) -> MacahError:
     """The error for a pointer that the kernel cannot capture."""
     unknown = iter("MLK")
     spelled = spell(target, name.split(".")[-1] + "[N]")
@@ -26,7 +26,8 @@ def unresolved(name: str, target: CType, where: Place) -> MacahError:
     return MacahError(
         f"pointer '{name}' cannot be resolved to one array at compile time",
         where,
-        hint=hint,
+        notes,
+        hint,
         code="unresolved-pointer",
     )
 

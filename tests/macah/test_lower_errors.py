@@ -155,3 +155,23 @@ int f(int m[3][4], int *end, int r) {
 """
     (found,) = errors_of(text)
     assert found.message == "whether pointer 'end' points to a part of another variable is not known here"
+
+
+def test_calls_that_do_not_agree_are_shown() -> None:
+    text = """\
+void f(int *p, int n) { kernel { p[n]++; } }
+int a[4], b[8];
+int main(void) {
+  f(a, 1);
+  f(b, 2);
+  f(a, 3);
+"""
+    (found,) = errors_of(text + "}")
+    assert [(note.message, note.where and note.where.line) for note in found.notes] == [
+        ("it gets 4 elements here", 4),
+        ("it gets 8 elements here", 5),
+    ]
+    (found,) = errors_of(text + "f(a + 1, 2); }")
+    assert [(note.message, note.where and note.where.line) for note in found.notes] == [
+        ("how many elements there are is not known here", 7),
+    ]
