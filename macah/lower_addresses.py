@@ -106,39 +106,46 @@ class Addresses(Base):
         return None
 
     def learn_size(self, pointer: Lvalue | None) -> tuple[Note, ...]:
-        """Lower the kernel anew if all calls give a parameter as many elements: it is an array of these.
+        """Lower the kernel anew if all of the program gives a pointer of the host as many elements.
 
-        If the kernel moves it, a pointer of its own begins there. Returns why the calls do not tell.
+        It is an array of these then. Returns why that cannot be told, which is found out once.
         """
-        if pointer is None or not isinstance(pointer.type, Pointer):
+        if pointer is None or not isinstance(pointer.type, Pointer) or pointer.path != pointer.steps:
             return ()
-        if pointer.steps:
-            self._learn_member(pointer, pointer.type)
-            return ()
-        owner, unit = pointer.object, self.program.unit
-        moves = owner.name in assigned_names(self.block)
-        if moves and not walks_alone(unit, self.enclosing, self.block, owner):
-            return ()
-        given_to = Given(self.types, unit)
-        array = given_to.array(self.enclosing, owner, self.block)
-        is_one = array is not None and array.length == 1 and not isinstance(array.element, ArrayType)
-        if array is not None and array.length and not is_one:
-            given = replace(owner, type=array, const=pointer.type.const, decayed=True)
-            self.storage.scope.replace(owner, given)
-            self.facts.several.clear()  # it may be one of them
-            if moves:
-                self.facts.walking.append(given)
-            raise Reconsider
-        return given_to.reasons
-
-    def _learn_member(self, pointer: Lvalue, ctype: Pointer) -> None:
-        """The same for a pointer that is a member of a struct."""
-        key, given = (key_of(pointer.object), pointer.path), Given(self.types, self.program.unit)
-        if pointer.path == pointer.steps and key not in self.facts.members:
-            array = given.member(self.enclosing, pointer.path[-1], ctype)
-            if array is not None and (array.length or 0) > 1:
-                self.facts.members[key] = array
+        key = pointer.object, pointer.path
+        if key not in self.facts.unsized:
+            given = Given(self.types, self.program.unit)
+            found = self._member_given(pointer, given) if pointer.steps else self._array_given(pointer, given)
+            if found:
                 raise Reconsider
+            self.facts.unsized[key] = given.reasons
+        return self.facts.unsized[key]
+
+    def _array_given(self, pointer: Lvalue, given: Given) -> bool:
+        """Learn the size of a parameter, or of what is allocated; if the kernel moves it, a copy moves."""
+        assert isinstance(pointer.type, Pointer), pointer
+        owner, target = pointer.object, pointer.type.target
+        moves = owner.name in assigned_names(self.block)
+        if moves and not walks_alone(self.program.unit, self.enclosing, self.block, owner):
+            return False
+        array = given.array(self.enclosing, owner, self.block)
+        if array is None or (array.length or 0) < (1 if isinstance(target, ArrayType) else 2):
+            return False
+        sized = replace(owner, type=array, const=pointer.type.const, decayed=True)
+        self.storage.scope.replace(owner, sized)
+        self.facts.several.clear()  # it may be one of them
+        if moves:
+            self.facts.walking.append(sized)
+        return True
+
+    def _member_given(self, pointer: Lvalue, given: Given) -> bool:
+        """Learn the size of the array that a member of a captured struct points to."""
+        assert isinstance(pointer.type, Pointer), pointer
+        array = given.member(self.enclosing, pointer.path[-1], pointer.type)
+        if array is None or (array.length or 0) < 2:
+            return False
+        self.facts.members[key_of(pointer.object), pointer.path] = array
+        return True
 
     def is_set(self, pointer: Reference) -> ir.Expr:
         """Whether a pointer is not null; what one of the host's points to is copied only then."""
@@ -151,9 +158,6 @@ class Addresses(Base):
     def _same(self, a: Reference, b: Reference, where: Place) -> ir.Expr:
         """Whether two pointers are equal."""
         self.tell_apart(a.target, b.target)
-        p, q = (self.storage.pointer_to(pointer.target) for pointer in (a, b))
-        if p is not None and q is not None and a.target.object is not b.target.object:
-            return ir.Read(self.storage.host_equality(p, q, where))
         neither = apply("eq", apply("or", a.valid, b.valid), ir.FALSE)
         equal = self._same_place(a, b, where)
         if equal == ir.FALSE:

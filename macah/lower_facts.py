@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from macah.ctypes import ArrayType
-from macah.diagnostic import MacahError, Place
+from macah.diagnostic import MacahError, Note, Place
 from macah.lower_scope import Object
 from macah.lower_units import Step
 from macah.lower_values import Lvalue
@@ -35,7 +35,8 @@ class Facts:
     `walking`: parameters, as the arrays that they are given, that pointers of the kernel's own begin at.
     `several`: for pointers that point to several variables, each with how they get there first; None for what
     the kernel declares itself. `pointees`: what captured pointers point to, `leading`: these by that.
-    `members`: the arrays that all of a program gives to pointers in captured structs.
+    `members`: the arrays that all of a program gives to pointers in captured structs. `unsized`: pointers of
+    the host of which the program does not tell how many elements are behind them, with why.
     """
 
     raw: set[Key] = field(default_factory=set)
@@ -51,6 +52,7 @@ class Facts:
     pointees: dict[tuple[Object, tuple[str, ...]], Object] = field(default_factory=dict)
     leading: dict[Object, Lvalue] = field(default_factory=dict)
     members: dict[tuple[Key, tuple[str, ...]], ArrayType] = field(default_factory=dict)
+    unsized: dict[tuple[Object, tuple[str, ...]], tuple[Note, ...]] = field(default_factory=dict)
 
 
 def key_of(owner: Object) -> Key:

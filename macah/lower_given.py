@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from pycparser import c_ast
@@ -23,6 +24,8 @@ from macah.lower_scope import Object, Scope
 from macah.lower_units import after
 from macah.program import place_of, walk
 
+_NUMBERS = frozenset({"char", "short", "int", "long", "signed", "unsigned", "_Bool", "float", "double"})
+
 
 class Given:
     """Looks at the calls of the functions of a program."""
@@ -31,6 +34,7 @@ class Given:
         self.types = types
         self.unit = unit
         self.reasons: tuple[Note, ...] = ()  # why calls do not tell, if there are any
+        self._pointers = cache(lambda function: HostPointers(types, unit, function, c_ast.EmptyStatement()))
         self._pending: set[tuple[str, int]] = set()  # parameters that are being looked at
 
     def array(self, function: Any, pointer: Object, block: Any = None) -> ArrayType | None:
@@ -41,7 +45,7 @@ class Given:
         position = _position(function, pointer)
         try:
             if position is None:
-                return self._allocated(HostPointers(self.types, self.unit, function, function), pointer)
+                return self._allocated(self._pointers(function), pointer)
             return self._by_calls(function, pointer, position, block)
         except MacahError:
             return None
@@ -73,6 +77,8 @@ class Given:
                 if field.name == name:
                     yield None
             case c_ast.Decl(init=c_ast.InitList() as init) | c_ast.CompoundLiteral(init=init):
+                if _is_of_numbers(node.type):
+                    return
                 scope = self._scope(part, node)
                 reader = InitializerReader(self.types, scope)
                 reader.read(self.types.read_type(node.type, scope)[0], init)
@@ -125,7 +131,7 @@ class Given:
             node = node.expr
         if (allocated := self._new(node, scope, target)) is not None:
             return allocated
-        pointers = HostPointers(self.types, self.unit, caller, node)
+        pointers = self._pointers(caller)
         owner = scope.find(node.name) if isinstance(node, c_ast.ID) else None
         if isinstance(owner, Object) and isinstance(owner.type, Pointer) and owner.type.target == target:
             if _position(caller, owner) is not None:
@@ -167,6 +173,14 @@ def _reasons(first: dict[ArrayType | None, Place]) -> tuple[Note, ...]:
     return tuple(
         Note(f"it gets {length} element{'s' * (length != 1)} here", where) for length, where in sizes[:2]
     )
+
+
+def _is_of_numbers(kind: Any) -> bool:
+    """Whether a type is certainly that of numbers: what names mean at each of these would take long."""
+    while not isinstance(kind, c_ast.IdentifierType | c_ast.Struct | c_ast.Union | c_ast.Enum):
+        if (kind := getattr(kind, "type", None)) is None:
+            return False
+    return isinstance(kind, c_ast.IdentifierType) and _NUMBERS.issuperset(kind.names)
 
 
 def walks_alone(unit: Any, function: Any, block: Any, pointer: Object) -> bool:

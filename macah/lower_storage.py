@@ -87,30 +87,30 @@ class Storage:
         source = written_as(pointer)
         if in_bytes:
             source = f"(*(char **)&{source})"
-        whole = f"(__typeof__({source}))&{written_as(base)}"
-        for known in self._captured:
-            if (known.source, known.base) == (source, whole) and isinstance(known.what, ir.Variable):
-                return known.what
-        variable = ir.Variable(pointer.object.name, 32, pointer.object.where)
-        self._check_visible(pointer.object, where)
         self._check_visible(base.object, where)
-        self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, whole, True))
-        return variable
+        whole = f"(__typeof__({source}))&{written_as(base)}"
+        return self._host_word(pointer.object.name, source, whole, pointer, where)
 
     def host_flag(self, pointer: Lvalue, where: Place) -> ir.Variable:
         """Whether a captured pointer is not null."""
-        return self._host_truth(f"{pointer.object.name} is set", _is_set(pointer), pointer, where)
+        return self._host_word(f"{pointer.object.name} is set", _is_set(pointer), None, pointer, where)
 
     def host_equality(self, pointer: Lvalue, other: Lvalue, where: Place) -> ir.Variable:
         """Whether two captured pointers are equal."""
         self._check_visible(other.object, where)
         p, q = written_as(pointer), written_as(other)
-        return self._host_truth(f"{p} is {q}", f"(void *){p} == (void *){q}", pointer, where)
+        return self._host_word(f"{p} is {q}", f"(void *){p} == (void *){q}", None, pointer, where)
 
-    def _host_truth(self, name: str, source: str, pointer: Lvalue, where: Place) -> ir.Variable:
+    def _host_word(
+        self, name: str, source: str, base: str | None, pointer: Lvalue, where: Place
+    ) -> ir.Variable:
+        """What the host knows about a captured pointer, as one number however often it is asked for."""
+        for known in self._captured:
+            if (known.source, known.base) == (source, base) and isinstance(known.what, ir.Variable):
+                return known.what
         variable = ir.Variable(name, 32, pointer.object.where)
         self._check_visible(pointer.object, where)
-        self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, is_pointer=True))
+        self._captured.append(_Capture(variable, pointer.object, source, ctypes.INT, base, True))
         return variable
 
     def is_raw(self, owner: Object) -> bool:

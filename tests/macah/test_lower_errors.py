@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from macah.diagnostic import Diagnostic, MacahError
+from macah.ir import Array
 from macah.lower import lower
 from macah.program import parse_program, read_program
 
@@ -175,3 +176,22 @@ int main(void) {
     assert [(note.message, note.where and note.where.line) for note in found.notes] == [
         ("how many elements there are is not known here", 7),
     ]
+
+
+def test_memory_whose_pointer_others_may_change_has_no_size() -> None:
+    text = """\
+void *malloc(unsigned long);
+void shrink(int **p);
+int main(void) {
+  int n = 0, *p = malloc(32);
+  shrink(&p);
+  kernel { for (int i = 0; i < 8; i++) n += p[i]; }
+  return n;
+}
+"""
+    (found,) = errors_of(text)
+    assert found.code == "unresolved-pointer"
+    kept = parse_program(text.replace("  shrink(&p);\n", ""), Path("kept.macah"))
+    assert {c.what.shape for c in lower(kept, kept.kernels[0]).captured if isinstance(c.what, Array)} == {
+        (8,)
+    }
