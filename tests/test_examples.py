@@ -54,9 +54,8 @@ def test_an_example_prints_the_same_as_dataflow(name: str, overlap: tuple[str, .
     assert files == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 
 
-@pytest.mark.sweep(4)
-@pytest.mark.parametrize("arch", ["grid4x4", "grid8x8"])
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("arch", ["grid4x4", pytest.param("grid8x8", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("name", CASES)
 def test_an_example_prints_the_same_mapped_as_in_c(name: str, arch: str, seed: int, tmp_path: Path) -> None:
     arguments, stdin = CASES[name]

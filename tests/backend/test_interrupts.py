@@ -76,6 +76,7 @@ def test_an_interrupt_while_an_operation_moves_gets_through(problem: Problem, un
     assert not unheard
 
 
+@pytest.mark.slow
 def test_no_compiled_function_keeps_what_it_calls_from_raising(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

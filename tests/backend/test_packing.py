@@ -27,6 +27,7 @@ def test_what_is_refuted_has_no_mapping_in_much_longer_schedules(seed: int) -> N
     assert prove(dfg, TORUS, 2, 8).status is Status.INFEASIBLE
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("arch", ["satmapit:2x2", "adres:3x3"])
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_what_is_mapped_is_not_refuted(arch: str, seed: int) -> None:

@@ -140,6 +140,7 @@ def test_what_all_fits_into_registers_only_if_operations_move_across_iterations_
     assert mapping.interval <= 16
 
 
+@pytest.mark.slow
 def test_delayed_differences_are_mapped() -> None:
     dfg, fabric = differences(10, 15, 20, 30, 40), load_fabric("hycube:4x4")
     mapping = map_kernel(dfg, fabric, MapOptions())

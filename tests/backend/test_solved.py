@@ -89,6 +89,7 @@ def test_graphs_with_more_operations_get_attempts_instead_on_however_few_tiles()
     assert not small(problem) and not overwritten(problem)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("effort", ["low", "normal"])
 def test_large_graphs_are_not_asked_about(effort: str) -> None:
     b = Builder("large")

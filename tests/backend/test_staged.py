@@ -52,6 +52,7 @@ def test_words_pass_the_units_of_stages_on_arrays_with_output_registers(arch: st
     assert mapping is not None and len(mapping.dfg.nodes) == len(dfg.nodes)
 
 
+@pytest.mark.slow
 def test_where_only_results_enter_registers_stages_stay_operations() -> None:
     dfg, fabric = taps(12), load_fabric("hycube:4x4")
     longer = relayed(dfg, 3)

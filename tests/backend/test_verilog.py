@@ -126,6 +126,7 @@ def test_combinational_wires(seed: int, tmp_path: Path) -> None:
         assert (got.outputs, got.memories) == (wanted.outputs, wanted.memories)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("interval", [1, 2, 3, 7, 8, 31, 64])
 def test_every_interval(interval: int, tmp_path: Path) -> None:
     dfg = graph(

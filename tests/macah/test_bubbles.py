@@ -251,6 +251,7 @@ def test_kernels_that_hold_back_what_is_waited_for_are_found(
     assert flow_of(read_program(source)).lock_step == ({"serve"} if waits else set())
 
 
+@pytest.mark.slow
 def test_what_stays_where_nothing_is_received_may_be_no_element() -> None:
     command = [sys.executable, "-m", "macah", "run", "-w", "--bubbles", str(NO_ELEMENT), "--mode"]
     outputs = [

@@ -122,7 +122,7 @@ def test_no_claim_of_a_ring_exceeds_what_happens(first: int, tmp_path: Path) -> 
     assert known > 20
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_any_order_that_a_ring_allows_gives_the_same(first: int, tmp_path: Path) -> None:
     for seed in range(first, first + 20):

@@ -169,6 +169,7 @@ int main(void)
 """
 
 
+@pytest.mark.slow
 def test_elimination_is_the_same_with_copies_and_without(tmp_path: Path) -> None:
     source = tmp_path / "elimination.macah"
     source.write_text(PROGRAM)
@@ -188,7 +189,7 @@ def test_elimination_is_the_same_with_copies_and_without(tmp_path: Path) -> None
         assert list(made.memories.values()) == 2 * [expected]
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_nests_with_copies_of_all_arrays(first: int) -> None:
     changed = 0

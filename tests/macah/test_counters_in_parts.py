@@ -101,7 +101,7 @@ def _part(chance: random.Random) -> str:
     return f"{access} {step}" if chance.random() < 0.7 else f"{step} {access}"
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_steps_do_the_same_in_any_order(seed: int, tmp_path: Path) -> None:
     kernel, dfg = made(OWN.replace("BODY", body(seed)), tmp_path)

@@ -49,6 +49,7 @@ ROWS = """int main(void)
 """
 
 
+@pytest.mark.slow
 def test_fewer_copies_are_chosen_where_those_that_promise_most_do_not_map(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

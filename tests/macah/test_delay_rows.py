@@ -94,6 +94,7 @@ def test_what_a_row_starts_with_holds_up_no_iteration(
     assert _bound(replace(made, delay=delay)) == least < _bound(made)
 
 
+@pytest.mark.slow
 def test_delays_are_chosen_where_they_save_cycles(tmp_path: Path) -> None:
     choice = spread(lowered(SIEVE, tmp_path), FABRIC)
     assert choice is not None
@@ -101,6 +102,7 @@ def test_delays_are_chosen_where_they_save_cycles(tmp_path: Path) -> None:
     assert choice.bounds.mii == 2
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("name", "without", "delay"), [("search", {"shorten"}, 2), ("sieve", {"shorten"}, 2), ("sieve", set(), 0)]
 )
@@ -130,6 +132,7 @@ def test_rows_are_not_delayed_for_an_interval_that_has_no_places() -> None:
     assert not choice.kernel.delay
 
 
+@pytest.mark.slow
 def test_rows_that_may_end_at_once_do_not_take_twice_as_long(tmp_path: Path) -> None:
     """The interval is 3 with three iterations between rows, but most of these are of one iteration."""
     source = tmp_path / "search.macah"

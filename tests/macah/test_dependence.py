@@ -177,7 +177,7 @@ def test_no_claim_exceeds_what_happens_in_branches(first):
     assert any(claimed > 0 for _, _, claimed in found)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_any_order_gives_the_same_with_branches(first):
     for seed in range(first, first + 20):
@@ -185,7 +185,7 @@ def test_any_order_gives_the_same_with_branches(first):
         agrees(replace(kernel, delay=seed % 3), seed)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(1000, 1060, 20))
 def test_any_order_gives_the_same_with_empty_iterations(first):
     for seed in range(first, first + 20):

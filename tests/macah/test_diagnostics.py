@@ -158,6 +158,7 @@ def test_there_is_one_document_without_diagnostics_too(tmp_path: Path) -> None:
     assert (json.loads(done.stderr), done.returncode) == ([], 0)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("words", [["--no-such-option"], [], ["missing.macah"], ["-v", "t.macah"]])
 def test_wrong_usage_is_a_document_too(words: list[str], wrong: Path) -> None:
     for form in ("json", "sarif"):
@@ -263,6 +264,7 @@ IN_KERNEL = """int main(void) {
 """
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("mode", ["c", "dataflow", "mapped"])
 def test_gcc_warns_of_kernels_in_every_mode(mode: str, tmp_path: Path) -> None:
     (tmp_path / "t.macah").write_text(IN_KERNEL)

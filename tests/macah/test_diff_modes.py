@@ -87,6 +87,7 @@ def test_a_mode_that_cannot_be_built_is_named(tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     "words",
     [

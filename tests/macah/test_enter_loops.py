@@ -62,6 +62,7 @@ def test_they_are_chosen_where_that_saves_cycles(tmp_path: Path) -> None:
     assert choice.bounds.mii == 1
 
 
+@pytest.mark.slow
 def test_random_nests(tmp_path: Path) -> None:
     assert sum(_check(seed, tmp_path) for seed in range(12)) > 3
 

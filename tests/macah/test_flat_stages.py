@@ -109,6 +109,7 @@ def given(name: str, n: int, seed: int) -> dict[str, list[int]]:
     return {"in": first + words}
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_results_are_the_same(name: str, form: dict[str, Any], tmp_path: Path) -> None:
@@ -135,6 +136,7 @@ def test_stages_do_not_wait_for_each_other(name: str, interval: int, before: int
     assert minimum_interval(graph, FABRIC).mii <= interval < before
 
 
+@pytest.mark.slow
 def test_nests_in_sequence_get_empty_iterations_between_their_rows(tmp_path: Path) -> None:
     made = lowered("sparse", tmp_path)
     plain = minimum_interval(build_dfg(optimize(made), FABRIC), FABRIC)

@@ -90,7 +90,7 @@ def test_nests_with_affine_subscripts(first: int) -> None:
     assert changed > 10
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_loops_one_after_the_other_at_places_that_are_not_known(first: int) -> None:
     changed = 0

@@ -19,6 +19,7 @@ ROWS = """for (int row = 0; row < 8; row++) {{
     }}"""
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("inner", "copies"),
     [

@@ -17,6 +17,7 @@ from macah.share_units import relieved
 from macah.todfg import build_dfg
 
 
+@pytest.mark.slow
 def test_only_what_would_need_itself_is_told_not_to_be_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Counter[tuple[bool, bool]]()
     told: list[bool] = []

@@ -236,6 +236,7 @@ def differences() -> tuple[list[dict[str, Any]], list[dict[str, object]]]:
     return [{"id": k, "op": op} for k, op in enumerate(ops)], edges
 
 
+@pytest.mark.slow
 def test_operations_that_are_stages_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, mapping = graph_file(tmp_path, *differences()), str(tmp_path / "mapping")
     assert run(path, "--arch", "hycube:4x4", "--json", "-o", mapping) == 0

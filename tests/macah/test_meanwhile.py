@@ -57,6 +57,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ir.Kernel]:
     return kernels
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("jobs", [2, 3])
 @pytest.mark.parametrize("name", BODIES)
 def test_processes_choose_what_one_chooses(name: str, jobs: int, made: list[ir.Kernel]) -> None:

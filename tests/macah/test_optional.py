@@ -213,7 +213,7 @@ def _graph(kernel: ir.Kernel, *without: str) -> DFG:
     return build_dfg(kernel, fabric)
 
 
-@pytest.mark.quick(9)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
     kernel = _kernel(tmp_path, KERNELS[KERNEL_FOR[name]])

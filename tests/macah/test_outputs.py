@@ -20,6 +20,7 @@ def macahc(*words: object, cwd: Path | None = None) -> subprocess.CompletedProce
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=600, check=False)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("how", ["same", "relative", "symlink", "hard link"])
 @pytest.mark.parametrize("words", [("--mode", "c"), ("--emit", "c"), ("--report",)])
 def test_the_output_never_overwrites_the_program(how: str, words: tuple[str, ...], tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ def test_whole_programs_are_left_as_they_are(path: Path) -> None:
     assert to_c(read_program(path)).endswith(path.read_text())
 
 
+@pytest.mark.slow
 def test_headers_of_the_system_are_left_as_they_are() -> None:
     text = preprocessed("".join(f"#include <{name}.h>\n" for name in HEADERS))
     assert to_c(parse_program(text, Path("headers.c"))) == text

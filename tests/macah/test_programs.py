@@ -33,7 +33,7 @@ int main(void)
     assert run("-DNDEBUG", program) == (0, "20", "")
 
 
-DATAFLOW = ("nonblocking", "packets", "structs")
+DATAFLOW = ("packets", "pointed_numbers", "structs")
 APART, OVERLAP = (), ("--overlap",)
 
 
@@ -53,21 +53,20 @@ def test_a_program_prints_the_same_as_dataflow(program: Path, overlap: tuple[str
     assert run("--mode", "dataflow", "-w", *overlap, program) == expected
 
 
-CROWDED = ("algorithms", "arrays", "control", "nonblocking", "ordered_streams", "shifts", "switches", "wide")
+MAPPED = ("aliases", "builtins", "packets", "pointed_numbers", "structs", "threads")
 
 
 def mapped() -> list[object]:
-    """All programs on both arrays, by turns; the one is slow where the search takes seconds."""
+    """All programs on both arrays, by turns; some are quick."""
     found = []
     for k, program in enumerate(PROGRAMS):
         for small, arch in enumerate(("grid8x8", "grid4x4")):
-            slow = pytest.mark.slow if program.stem in CROWDED else ()
+            slow = () if program.stem in MAPPED else pytest.mark.slow
             marks = pytest.mark.whole if k % 2 == small else slow
             found.append(pytest.param(program, arch, marks=marks, id=f"{program.stem}-{arch}"))
     return found
 
 
-@pytest.mark.quick(9)
 @pytest.mark.parametrize(("program", "arch"), mapped())
 def test_a_program_prints_the_same_mapped_as_in_c(program: Path, arch: str) -> None:
     expected = run("--mode", "c", "--arch", arch, program)  # which chooses pseudo-constants

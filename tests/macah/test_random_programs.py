@@ -102,7 +102,7 @@ def test_the_rewriting_to_plain_c_leaves_no_macah() -> None:
     assert not any(sign in text for sign in (" <! ", " <? ", " :: ", "[^", "kernel {"))
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_nests_agree(seed: int, directory: Path) -> None:
     assert fails(nests(seed), directory, without=frozenset({"shorten"})) is None

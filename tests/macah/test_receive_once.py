@@ -133,6 +133,7 @@ def inputs(made: ir.Kernel, seed: int) -> dict[str, Any]:
     return {"scalars": {"n": chance.randint(0, 3)}, "arrays": {}, "inputs": {n: words() for n in names}}
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("name", "ends"), [*((name, True) for name in BODIES), *((name, False) for name in STOPPED)]
 )

@@ -87,6 +87,7 @@ def test_a_plain_loop_does_the_same(body: str, tmp_path: Path) -> None:
             assert run_kernel(optimize(form), {"n": n}, inputs=inputs).outputs == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "most"), [(HISTOGRAM, 2), (PRODUCT, 6)])
 def test_what_is_done_once_does_not_hold_up_what_is_done_often(body: str, most: int, tmp_path: Path) -> None:
     kernel = lowered(body, tmp_path)
@@ -103,6 +104,7 @@ def test_receives_of_one_loop_do_not_hold_up_the_others(tmp_path: Path) -> None:
     assert without is not None and without.interval == 8 and without.cycles > 1.2 * choice.cycles
 
 
+@pytest.mark.slow
 def test_what_every_iteration_does_stays_unrolled_unless_it_does_not_fit(tmp_path: Path) -> None:
     kernel = lowered(FIR.replace("8", "96").replace("= 7", "= 95"), tmp_path)
     choice, small = spread(kernel, FABRIC), spread(kernel, FABRIC, most=80)

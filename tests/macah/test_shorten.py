@@ -202,6 +202,7 @@ void f(unsigned stream in, unsigned stream out, int n) {
 }"""
 
 
+@pytest.mark.slow
 def test_who_looks_longer_finds_more():
     made = lowered(PRODUCT)
     graphs = [build_dfg(optimize(replace(made, patient=patient)), FABRIC) for patient in (False, True)]

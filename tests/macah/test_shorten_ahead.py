@@ -58,6 +58,7 @@ def test_branches_that_saturate_or_start_anew() -> None:
     assert minimum_interval(build_dfg(optimize(source), FABRIC), FABRIC).mii <= 2  # it was 3
 
 
+@pytest.mark.slow
 def test_a_choice_of_the_recurrence_may_turn_out_to_be_a_load() -> None:
     """As both of its arms are the same element: that ended in an internal error."""
     halve = "x = x & 1 ? 3 * x + 1 : x / 2; steps++;"

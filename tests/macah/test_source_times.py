@@ -41,6 +41,7 @@ def is_solved(times: list[Time], interval: int) -> bool:
     return True
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_least_interval_is_the_first_with_a_solution_wherever_the_search_ends(seed: int) -> None:
     times = system(seed)

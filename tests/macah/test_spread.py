@@ -77,6 +77,7 @@ def test_a_loop_gets_copies_whose_trips_are_known_when_it_begins() -> None:
     assert choice.bounds.recurrence == 1
 
 
+@pytest.mark.slow
 def test_a_loop_in_others_of_unknown_trips_may_make_iterations_longer_with_copies() -> None:
     product = """for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) {
         x = 0; for (int k = 0; k < n; k++) x += a[i * 8 + k] * b[k * 8 + j];
@@ -89,6 +90,7 @@ def test_a_loop_in_others_of_unknown_trips_may_make_iterations_longer_with_copie
         assert choice.interval < factor
 
 
+@pytest.mark.slow
 def test_copies_cost_a_loop_nothing_that_runs_nobody_knows_how_often() -> None:
     clearing = "for (int i = 0; i < 256; i++) a[i] = 0;"
     counting = "for (int i = 0; i < n; i++) { x <? in; a[x & 255]++; }"
@@ -172,6 +174,7 @@ def test_rows_whose_lengths_follow_from_counters_are_known(body: str, rows: Iter
         assert loops[0].rows == expected
 
 
+@pytest.mark.slow
 def test_copies_are_chosen_by_the_rows_there_are() -> None:
     """Rows of 1 to 3 iterations, or of 1 to 60: only the longer ones are worth copies."""
     nest = "for (int i = 1; i < {}; i++) for (int j = 0; j < i; j++) a[j] += b[j + i];"
@@ -215,6 +218,7 @@ def test_copies_that_a_recurrence_holds_up_are_not_tried_and_no_graph_is_made_tw
     assert len(set(made)) == len(made) <= 8
 
 
+@pytest.mark.slow
 def test_loops_deeper_than_one_of_unknown_trips_get_copies_though_its_iterations_take_longer() -> None:
     unknown = "int n = 0; unsigned v; v <? in; while (!(v >> 30) && n < 31) { v = v * 3 ^ n; n++; }"
     row = "int s = 0; for (int i = k; i < 160; i++) s += a[i] * a[i - k]; b[k] = s + n;"
@@ -253,6 +257,7 @@ SORTED = """for (int i = 0; i < 3; i++) for (int j = 0; j < 3 - i; j++)
     if (r[j] > r[j + 1]) { int t = r[j]; r[j] = r[j + 1]; r[j + 1] = t; }"""
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize(
     ("body", "factors", "within"),
     [
@@ -286,17 +291,18 @@ def test_short_loops_in_others_are_unrolled_completely(
     check_unrolled(lowered(body), factors, within)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("body", "factors", "within"),
     [
-        (SEARCH.format("out <! d;"), [0, 0, 0], 64 * 3),
-        (SEARCH.format("out <! d; if (x) break;"), [0, 0, 0], 64 * 3),
         (f"for (int i = 0; i < n; i++) {{ {RECEIVED} out <! r[0] ^ r[3] * r[1]; }}", [], 64 * 4),
-        (f"for (int i = 0; i < n; i++) {{ {RECEIVED} {SORTED} out <! r[1]; }}", [0, 0, 0], 64 * 4),
         # who serves two streams in turn may not be able to wait
         ("for (int i = 0; i < n; i++) for (int j = 0; j < 4; j++) { x <? in; out <! x + j; }", [], None),
         (SEARCH.format("x <? in; out <! x;"), [2], None),
         (SEARCH.format("x :: out <! d;"), [0, 0], None),
+        (SEARCH.format("out <! d;"), [0, 0, 0], 64 * 3),
+        (SEARCH.format("out <! d; if (x) break;"), [0, 0, 0], 64 * 3),
+        (f"for (int i = 0; i < n; i++) {{ {RECEIVED} {SORTED} out <! r[1]; }}", [0, 0, 0], 64 * 4),
     ],
 )
 def test_short_loops_of_one_stream_are_where_nothing_has_to_be_sent_for_its_elements_to_come(
@@ -354,10 +360,12 @@ def test_what_is_done_once_is_not_unrolled_beside_what_is_done_again_and_again()
     assert lines(lowered(NEAREST)) == {8}
 
 
+@pytest.mark.slow
 def test_loops_that_receive_are_not_unrolled_where_their_stream_would_hold_up_all_others() -> None:
     assert lines(replace(lowered(BLOCKS), one_way=True)) == {9}
 
 
+@pytest.mark.slow
 def test_short_loops_are_unrolled_beside_loops_that_nobody_knows_how_often_they_run() -> None:
     assert lines(lowered(REVERSED)) == {6, 12}
 
@@ -373,6 +381,7 @@ SORT = """for (int b = 0; b + 8 <= n; b += 8) {
     }"""
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("loop", ["int j = 0; j < 7 - i; j++", "int j = i & 1; j < 7; j += 2"])
 def test_networks_that_two_loops_say_become_one_iteration(loop: str) -> None:
     kernel = replace(lowered(SORT.replace("RANGE", loop)), one_way=True)
@@ -388,6 +397,7 @@ def check_unrolled(kernel: ir.Kernel, factors: list[int], within: int | None) ->
     assert within is None or choice.cycles <= within
 
 
+@pytest.mark.slow
 def test_a_loop_that_the_user_named_is_not_unrolled_completely() -> None:
     kernel = lowered(SEARCH.format("x += d;"))
     named = next(loop.where for loop in loop_trips(unroll_for(inline_calls(kernel))) if loop.trips == 3)

@@ -134,6 +134,7 @@ def test_a_kernel_without_nests_in_sequence_stays_as_it_is(tmp_path: Path) -> No
     assert show_kernel(optimize(replace(kernel, stacked=True))) == show_kernel(optimize(kernel))
 
 
+@pytest.mark.slow
 def test_random_nests_in_sequence(tmp_path: Path) -> None:
     assert sum(_check(seed, tmp_path) for seed in range(20)) > 10
 

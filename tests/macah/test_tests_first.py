@@ -54,6 +54,7 @@ def test_the_results_are_the_same(body: str, tmp_path: Path) -> None:
     assert places or body == NEVER
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("body", "most"), [(COLLATZ, 3), (GCD, 4)])
 def test_the_interval_is_shorter_for_an_iteration_more(body: str, most: int, tmp_path: Path) -> None:
     made = kernel(body, tmp_path)
@@ -65,6 +66,7 @@ def test_the_interval_is_shorter_for_an_iteration_more(body: str, most: int, tmp
     assert tested.executed <= plain.useful + 9 + 1
 
 
+@pytest.mark.slow
 def test_counted_loops_test_at_the_end(tmp_path: Path) -> None:
     body = "for (int j = 0; j < i; j++) x = x * x + j; for (int j = i; j > 0; j -= 2) x = x * 3 ^ j;"
     assert chosen(kernel(body, tmp_path)).kernel.tests_first == ()

@@ -61,6 +61,7 @@ def inputs(seed: int) -> dict[str, Any]:
     return {"scalars": {"n": chance.randint(0, 3)}, "arrays": {}, "inputs": {"in": words}}
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("delay", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", NESTS)
 def test_with_any_delay_it_does_the_same(name: str, delay: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +78,7 @@ def test_with_any_delay_it_does_the_same(name: str, delay: int, monkeypatch: pyt
             assert outcome_of_graph(made, dfg, inputs(seed)) == expected
 
 
+@pytest.mark.slow
 def test_the_length_that_comes_first_holds_up_no_iteration() -> None:
     made = kernel(NESTS["count"])
     assert minimum_interval(graph(made), FABRIC).mii == 4

@@ -106,6 +106,7 @@ def test_waveforms(echo: Kernel, tmp_path: Path) -> None:
     assert "stream in" in (tmp_path / "echo.gtkw").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("verilator")
 def test_verilator_takes_the_same_cycles(echo: Kernel) -> None:
     runs = [echo.run({"in": range(30), "n": 30}, RunOptions(simulator=s)) for s in ("icarus", "verilator")]

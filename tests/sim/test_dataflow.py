@@ -80,6 +80,7 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "p.macah"
 
 
+@pytest.mark.slow
 def test_kernels_are_entered_again_and_again(source: Path) -> None:
     source.write_text(MANY)
     expected = macahc("run", "--mode", "c", source).stdout

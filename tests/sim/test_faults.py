@@ -193,7 +193,7 @@ def test_no_room_for_a_trace(place: Place, full: Path) -> None:
     assert f"cannot write the trace '{full}/" in done.stderr and "No space left" in done.stderr
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("simulator", "file"),
     [("icarus", "w.vcd"), ("icarus", "w.fst"), pytest.param("verilator", "w.vcd", marks=VERILATOR)],
@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 
 
 # FST needs pages for what it writes besides.
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("simulator", "suffix", "spare"),
     [
@@ -255,6 +256,7 @@ def test_a_waveform_that_just_fits(
         assert (f"cannot write the waveform in '{full}': No space left" in done.stderr) == (status == 1)
 
 
+@pytest.mark.slow
 def test_no_room_for_a_layout(full: Path, tmp_path: Path) -> None:
     (full / "filler").write_bytes(bytes(64 << 10))
     source = tmp_path / "p.macah"
@@ -268,6 +270,7 @@ def test_no_room_for_a_layout(full: Path, tmp_path: Path) -> None:
     assert [file.name for file in full.iterdir()] == ["filler"]
 
 
+@pytest.mark.slow
 def test_no_room_for_temporary_files(full: Path, tmp_path: Path) -> None:
     (full / "filler").write_bytes(bytes(60 << 10))
     source = tmp_path / "p.macah"

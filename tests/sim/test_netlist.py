@@ -137,6 +137,7 @@ def test_kernels_take_turns_on_one_fabric(simulator: str, tmp_path: Path) -> Non
     assert int(summed[5]) % 10 == 0 and int(summed[5]) > 100
 
 
+@pytest.mark.slow
 def test_kernels_at_once_that_talk_have_a_fabric_each(tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
     source.write_text(AT_ONCE)

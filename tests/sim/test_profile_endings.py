@@ -68,7 +68,7 @@ def ending(directory: Path, how: str, sent: signal.Signals | None) -> tuple[int,
     return status, said, json.loads(target.read_text())
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "sent", "status"),
     [

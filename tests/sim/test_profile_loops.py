@@ -100,7 +100,7 @@ GENERIC = (
 @pytest.mark.parametrize(
     "mode",
     [
-        ("mapped", "--effort=low"),
+        pytest.param(("mapped", "--effort=low"), marks=pytest.mark.slow),
         pytest.param(GENERIC, marks=pytest.mark.slow),
         pytest.param(
             (*GENERIC, "--simulator=verilator"), marks=(pytest.mark.whole, pytest.mark.needs("verilator"))

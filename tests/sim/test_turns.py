@@ -145,6 +145,7 @@ def test_a_thread_that_never_rests_ends_the_order_not_the_program(tmp_path: Path
     assert "p.macah:6: thread" in done.stderr and "runs may differ" in done.stderr
 
 
+@pytest.mark.slow
 def test_no_time_passes_for_a_sleeper_after_a_slow_start(tmp_path: Path) -> None:
     quick = STARTS.replace("sleep(6)", "sleep(0)")
     found = [run(build(text, tmp_path, "--time=lockstep"), 0) for text in (quick, STARTS)]

@@ -62,7 +62,7 @@ def account(program: Path) -> tuple[object, ...]:
     return done.returncode, done.stdout, said, traffic
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(("program", "mode"), cases())
 def test_a_program_does_the_same_cycle_by_cycle_and_prints_it_in_free_time(
     program: Path, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -166,6 +166,7 @@ int main(void)
 """
 
 
+@pytest.mark.slow
 def test_what_was_sent_is_seen_while_the_kernel_goes_on(tmp_path: Path) -> None:
     source, program = tmp_path / "goes_on.macah", tmp_path / "goes_on"
     source.write_text(GOES_ON)
@@ -197,6 +198,7 @@ def test_deadlocks_are_reported_alike(tmp_path: Path) -> None:
     assert found[0].stderr == found[1].stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".vcd", pytest.param(".fst", marks=pytest.mark.slow)])
 def test_waveforms(suffix: str, tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
