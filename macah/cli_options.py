@@ -36,7 +36,9 @@ EPILOG = """of gcc's options, these are passed on too:
 environment:
   CC, CXX         the compilers for C and, with --simulator verilator, C++ (default cc and g++)
   MACAH_JOBS      what --jobs says
-  MACAH_CACHE     directory of the compiled runtime (default ~/.cache/macah), or off
+  MACAH_CACHE     directory of the compiled runtime and of kernels compiled before
+                  (default ~/.cache/macah), or off
+  MACAH_KERNELS   off: compile all kernels again
 environment of a compiled program:
   MACAH_STATS=1   print cycles and stalls of each kernel on standard error at exit
   MACAH_TIME=free|lockstep

@@ -39,6 +39,7 @@ def parse(argv: Sequence[str]) -> Options:
         )
     return Options(
         source=Path(found.source),
+        keep=True,
         action=action,
         arguments=tuple(arguments),
         output=None if found.output is None else Path(found.output),

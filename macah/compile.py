@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from arch.fabric import Fabric
 from backend.bound import minimum_interval
@@ -19,6 +20,7 @@ from backend.verilog import Design, emit
 from backend.verilog_fabric import hardware
 from backend.watch import Loop
 
+from .answers import answered
 from .bolder import longest
 from .deep import deep_recursion
 from .diagnostic import MacahError, Note
@@ -103,17 +105,23 @@ def _front(
         plain = replace(plain, without=without, unroll=unroll)
         plain = replace(plain, one_way=one_way, words=fabric.largest_memory)
         watch("lower", plain)
-    with stages(f"weigh rare branches of {site.name}"):
-        lowered = with_turns(plain, fabric)
-    with stages(f"spread {site.name}"):
-        choice = spread(lowered, fabric, NONE not in options.unroll, jobs=options.jobs)
-    if choice is not None and not options.dump_after:
-        return Front.of(site, plain, choice)
-    lowered = lowered if choice is None else choice.kernel
-    with stages(f"optimize {site.name}"):
-        kernel = optimize(lowered, watch)
-    with stages(f"graph {site.name}"):
-        return Front(site, plain, lowered, kernel, build_dfg(kernel, fabric))
+
+    def made() -> Front:
+        with stages(f"weigh rare branches of {site.name}"):
+            lowered = with_turns(plain, fabric)
+        with stages(f"spread {site.name}"):
+            choice = spread(lowered, fabric, NONE not in options.unroll, jobs=options.jobs)
+        if choice is not None and not options.dump_after:
+            return Front.of(site, plain, choice)
+        lowered = lowered if choice is None else choice.kernel
+        with stages(f"optimize {site.name}"):
+            kernel = optimize(lowered, watch)
+        with stages(f"graph {site.name}"):
+            return Front(site, plain, lowered, kernel, build_dfg(kernel, fabric))
+
+    if options.dump_after or not options.keep:
+        return made()
+    return answered("front", (plain, fabric.digest, NONE in options.unroll), (site, fabric), made)
 
 
 def compile_kernels(program: Program, adpc: Adpc, options: Options, stages: Stages) -> list[Compiled]:
@@ -170,6 +178,14 @@ def mapped(front: Front, fabric: Fabric, options: Options, stages: Stages) -> Co
 
 def map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
     """A mapping of what was chosen, or of a bolder choice if that has one and is faster then."""
+    if options.time_limit or not options.keep:
+        return _map_front(front, fabric, options, stages)
+    about = (front.plain, fabric.digest, NONE in options.unroll, replace(options.mapping(), jobs=1))
+    made = partial(_map_front, front, fabric, options, stages)
+    return answered("map", about, (front.site, fabric), made)
+
+
+def _map_front(front: Front, fabric: Fabric, options: Options, stages: Stages) -> tuple[Front, Mapping]:
     chosen, mapping = _map_chosen(front, fabric, options, stages)
     wanted = options.mapping()
     if chosen is not front or mapping.late or wanted.interval or wanted.time_limit:

@@ -171,7 +171,7 @@ def _report(
     """What became of the kernels."""
     show = report_json if as_json else report_text
     automatic = NONE not in options.unroll
-    accounts = [Account(k.site.where, k.lowered, k.mapping, automatic) for k in kernels]
+    accounts = [Account(k.site.where, k.lowered, k.mapping, automatic, options.keep) for k in kernels]
     return show(accounts, pseudo_constants(program, adpc))
 
 

@@ -27,6 +27,7 @@ class Options:
     effort: str = "normal"  # of EFFORTS
     time_limit: float = 0.0  # seconds for mapping a kernel; 0: any
     jobs: int = 1  # processes that work at a time
+    keep: bool = False  # what is found out about kernels, for the next compilation
     ii: int = 0  # exactly this initiation interval; 0: the smallest
     max_ii: int = 0  # 0: what the architecture has
     unroll: tuple[str, ...] = ()  # FILE:LINE=K, or "none"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from arch.fabric import Kind
@@ -15,6 +15,7 @@ from backend.flat import Problem
 from backend.mapping import Mapping
 
 from .advice import Advice, advice
+from .answers import answered
 from .ir import Kernel
 from .refusal import Refusal
 from .refusals import refusal_text, refusals
@@ -87,6 +88,7 @@ class Account:
     lowered: Kernel
     mapping: Mapping
     automatic: bool = True  # loops may get copies of their bodies that nobody asked for
+    keep: bool = False  # advice, for the next report
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -107,7 +109,11 @@ class Account:
         """What would lower the interval, if it is not 1."""
         if self.mapping.interval == 1:
             return None
-        return advice(self.lowered, self.mapping.dfg, self.mapping.fabric, self.why, self.source)
+        dfg, fabric = self.mapping.dfg, self.mapping.fabric
+        made = partial(advice, self.lowered, dfg, fabric, self.why, self.source)
+        if not self.keep:
+            return made()
+        return answered("advice", (self.lowered, dfg, fabric.digest), (), made, names_lines=True)
 
     @cached_property
     def refusals(self) -> list[Refusal]:

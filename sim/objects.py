@@ -1,10 +1,6 @@
-"""The runtime's compiled parts, kept from one compilation to the next.
+"""The runtime's compiled parts, kept from one compilation to the next (`cache.py`).
 
 They depend on nothing of the user's program, and compiling them would be most of what a small one takes.
-They are kept in `$MACAH_CACHE`, or else `macah` in `$XDG_CACHE_HOME` or `~/.cache`; `off` keeps nothing.
-An entry's name is a digest of everything that goes into its files, and an entry is complete or not there.
-The directory must be the user's own, and nobody else's to write: what is in it becomes a part of programs.
-Where it cannot be had, all is compiled again, without a word.
 """
 
 from __future__ import annotations
@@ -13,12 +9,13 @@ import hashlib
 import io
 import os
 import shutil
-import stat
 import subprocess
-import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+from sim.cache import cache
 
 _FORM = "1"
 _ENTRIES = 40
@@ -56,39 +53,17 @@ def reuse(
     make: Callable[[], None],
 ) -> None:
     """Makes files, or takes them from the cache: what a compiler makes of ingredients and all of a folder."""
-    cache = _cache()
-    digest = cache and _digest(ingredients, command, folder)
-    if not cache or not digest:
+    kept = cache(_ENTRIES)
+    name = kept and _digest(ingredients, command, folder)
+    if not kept or not name:
         make()
         return
-    entry = cache / digest
-    if _take(entry, files):
+    entry = kept.get(name)
+    if entry is not None and _taken(entry, files):
         return
     make()
-    _keep(entry, files)
-
-
-def _cache() -> Path | None:
-    """The directory, if it is safe to use."""
-    wanted = os.environ.get("MACAH_CACHE")
-    if wanted == "off":
-        return None
-    try:
-        if wanted:
-            path = Path(wanted)
-        else:
-            path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "macah"
-        if not path.is_absolute():
-            return None
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return path if _is_private(path.lstat(), stat.S_ISDIR) else None
-    except (OSError, RuntimeError):
-        return None
-
-
-def _is_private(found: os.stat_result, kind: Callable[[int], bool]) -> bool:
-    """Whether a directory entry is what it should be, and only its owner, this user, can change it."""
-    return kind(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    with suppress(OSError):
+        kept.put(name, _entry(files))
 
 
 def _digest(ingredients: Sequence[str], command: Sequence[str], folder: Path) -> str | None:
@@ -109,36 +84,21 @@ def _digest(ingredients: Sequence[str], command: Sequence[str], folder: Path) ->
     return hashlib.sha256(repr((_FORM, who, environment, list(ingredients), texts)).encode()).hexdigest()
 
 
-def _take(entry: Path, files: Sequence[Path]) -> bool:
-    """Writes an entry's files, if it is there and sound."""
+def _taken(entry: bytes, files: Sequence[Path]) -> bool:
+    """Writes an entry's files, if it is sound."""
     try:
-        handle = os.open(entry, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with os.fdopen(handle, "rb") as stream:
-            if not _is_private(os.fstat(handle), stat.S_ISREG):
-                return False
-            with zipfile.ZipFile(io.BytesIO(stream.read())) as archive:
-                contents = [archive.read(file.name) for file in files]
-    except (OSError, KeyError, zipfile.BadZipFile):
+        with zipfile.ZipFile(io.BytesIO(entry)) as archive:
+            contents = [archive.read(file.name) for file in files]
+    except (KeyError, zipfile.BadZipFile):
         return False
     for file, content in zip(files, contents, strict=True):
         file.write_bytes(content)
     return True
 
 
-def _keep(entry: Path, files: Sequence[Path]) -> None:
-    """Puts files into an entry, which appears whole; the oldest entries go."""
-    try:
-        handle, name = tempfile.mkstemp(dir=entry.parent, prefix=".new-")
-        try:
-            with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
-                for file in files:
-                    archive.write(file, file.name)
-            Path(name).replace(entry)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        kept = sorted(entry.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in kept[_ENTRIES:]:
-            old.unlink(missing_ok=True)
-    except OSError:
-        return
+def _entry(files: Sequence[Path]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for file in files:
+            archive.write(file, file.name)
+    return made.getvalue()

@@ -14,6 +14,8 @@ from macah.start import collect_rarely
 
 # The compiled runtime is kept between tests and runs (sim/objects.py), but not among the user's own files.
 os.environ["MACAH_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "macah")
+# But not what was found out about kernels: tests are to find it out themselves.
+os.environ["MACAH_KERNELS"] = "off"
 # So that runs repeat, cycle by cycle, whatever else the machine does.
 os.environ["MACAH_TIME"] = "lockstep"
 # Tests run beside each other already.
