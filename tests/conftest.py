@@ -72,3 +72,9 @@ def full(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("may not mount")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+def kernels_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests have in common of the same programs, their kernels, is made once (macah/answers.py)."""
+    monkeypatch.delenv("MACAH_KERNELS")

@@ -226,6 +226,7 @@ def random_blocks(seed: int) -> str:
     return f"for ({start}; b < {trips * by}; b += {by}) {{ {inner(0, 'b')} }}"
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_blocks_do_the_same(seed: int, tmp_path: Path) -> None:

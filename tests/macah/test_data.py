@@ -25,6 +25,7 @@ def programs() -> list[tuple[str, str]]:
 PROGRAMS = programs()
 
 
+@pytest.mark.sweep(40)
 @pytest.mark.quick(5)
 @pytest.mark.parametrize(("name", "text"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
 def test_a_program_prints_what_gcc_makes_it_print(name: str, text: str, tmp_path: Path) -> None:

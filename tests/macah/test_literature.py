@@ -53,6 +53,7 @@ def cases() -> list[object]:
     return found
 
 
+@pytest.mark.sweep(20)
 @pytest.mark.parametrize(("program", "how"), cases())
 def test_a_kernel_computes_what_plain_c_does(program: Path, how: str, tmp_path: Path) -> None:
     assert run(*WAYS[how], program) == in_plain_c(program, tmp_path)

@@ -134,6 +134,7 @@ def test_loops_of_constant_trips_or_with_a_break_are_left(tmp_path: Path) -> Non
 # --- The results
 
 
+@pytest.mark.sweep(12)
 @pytest.mark.quick(4)
 @pytest.mark.parametrize("length", [2, 3, 4, 7])
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("kernels_kept")
+
 PROGRAMS = sorted((Path(__file__).parent.parent / "cases" / "programs").glob("*.macah"))
 
 

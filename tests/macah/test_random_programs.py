@@ -102,6 +102,7 @@ def test_the_rewriting_to_plain_c_leaves_no_macah() -> None:
     assert not any(sign in text for sign in (" <! ", " <? ", " :: ", "[^", "kernel {"))
 
 
+@pytest.mark.sweep(1)
 @pytest.mark.quick(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_nests_agree(seed: int, directory: Path) -> None:
@@ -109,14 +110,14 @@ def test_nests_agree(seed: int, directory: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sweep(20)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("seed", range(10_000, 10_060))
 def test_more_nests_agree(seed: int, directory: Path) -> None:
     assert fails(nests(seed), directory, without=seldom(seed)) is None
 
 
 @pytest.mark.slow
-@pytest.mark.sweep(67)
+@pytest.mark.sweep(24)
 @pytest.mark.parametrize("seed", range(10_000, 10_200))
 def test_more_programs_agree(seed: int, directory: Path) -> None:
     assert fails(program(seed), directory, without=seldom(seed)) is None

@@ -35,6 +35,7 @@ def with_late_constant(dfg):
     return replace(dfg, nodes=(*(slow if n.id == slow.id else n for n in dfg.nodes), fixed, late, later))
 
 
+@pytest.mark.sweep(14)
 @pytest.mark.quick(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_shortened_graphs_do_the_same(seed):

@@ -61,6 +61,7 @@ def inputs(seed: int) -> dict[str, Any]:
     return {"scalars": {"n": chance.randint(0, 3)}, "arrays": {}, "inputs": {"in": words}}
 
 
+@pytest.mark.sweep(12)
 @pytest.mark.quick(6)
 @pytest.mark.parametrize("delay", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", NESTS)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from compiled_once import CompiledOnce
 
+pytestmark = pytest.mark.usefixtures("kernels_kept")
+
 LONG = 600
 """Seconds that nothing takes, however slow and busy the machine is."""
 PROGRAMS = sorted((Path(__file__).parent.parent / "cases" / "programs").glob("*.macah"))

@@ -17,7 +17,7 @@ from test_wave import PROGRAM, SECOND, names
 from sim.simulator import SimulatorMissing
 from sim.verilator import build_verilator
 
-pytestmark = pytest.mark.needs("verilator")
+pytestmark = [pytest.mark.needs("verilator"), pytest.mark.usefixtures("kernels_kept")]
 
 LONG = 600
 """Seconds that nothing takes, however slow and busy the machine is."""
@@ -62,6 +62,7 @@ def account(program: Path) -> tuple[object, ...]:
     return done.returncode, done.stdout, said, traffic
 
 
+@pytest.mark.sweep(16)
 @pytest.mark.quick(1)
 @pytest.mark.parametrize(("program", "mode"), cases())
 def test_a_program_does_the_same_cycle_by_cycle_and_prints_it_in_free_time(
