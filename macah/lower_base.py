@@ -128,6 +128,10 @@ class Base(ABC):
         """Lower a function call."""
 
     @abstractmethod
+    def class_of_character(self, node: Any) -> Value | None:
+        """What a macro of <ctype.h> says of a character, if `node` comes of one."""
+
+    @abstractmethod
     def shift(self, target: Lvalue, node: Any) -> None:
         """Lower `a <<= n` or `a >>= n` of an array."""
 
@@ -180,10 +184,14 @@ class Base(ABC):
 
     def note_error(self, error: MacahError) -> None:
         """Keep an error, to go on and find more; say how the kernel gets to the function it is in."""
-        calls = tuple(Note(f"'{f.name}' is called here", at) for f, at in reversed(self.chain))
+        chain, called = list(self.chain), None
+        while chain and chain[-1][0].library:  # nobody can see what is in there
+            called = chain.pop()[1]
+        calls = tuple(Note(f"'{f.name}' is called here", at) for f, at in reversed(chain))
         known = {(d.message, d.where) for d in self.errors}
         told = {d.message for d in self.errors if d.code in _ONCE}
         for found in error.diagnostics:
+            found = found if called is None else replace(found, where=called)
             if (found.message, found.where) not in known and found.message not in told:
                 self.errors.append(replace(found, notes=(*found.notes, *calls)))
 

@@ -11,6 +11,7 @@ from pycparser import c_ast
 from macah import ctypes, ir
 from macah.ctypes import Integer
 from macah.diagnostic import MacahError, Note, Place
+from macah.library import character_class, class_function, library_function
 from macah.lower_arithmetic import binary, convert, unary
 from macah.lower_bits import BIT_FUNCTIONS
 from macah.lower_constants import string_units
@@ -72,10 +73,20 @@ class Calls(Memory):
                 return self.memory_function(name, arguments, where)
             if name in _BUILT_IN:
                 return self._built_in(node, arguments, where)
+            if (known := library_function(name, self.scope)) is not None:
+                return self.call_function(known, arguments, where)
             raise self._no_body(name, function, where)
         if isinstance(function, Object) and isinstance(function.type, ctypes.Pointer | ctypes.FunctionType):
             raise self._through_pointer(where)
         raise MacahError(f"called object '{name}' is not a function", where, code="not-a-function")
+
+    def class_of_character(self, node: Any) -> Value | None:
+        if (asked := character_class(node)) is None:
+            return None
+        character, bits = asked
+        name = class_function(self.types.constant(bits, self.scope))
+        known = library_function(name, self.scope)
+        return known and self.call_function(known, [character], place_of(node))
 
     def _through_pointer(self, where: Place) -> MacahError:
         hint = "call the function by its name, or choose with 'if' or 'switch'"

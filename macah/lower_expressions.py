@@ -46,6 +46,8 @@ class Expressions(Choices):
                 return self.unary(node, wanted)
             case c_ast.BinaryOp(op="&&" | "||" as op, left=left, right=right):
                 return self.logical(op, left, right, place_of(node))
+            case c_ast.BinaryOp() if (found := self.class_of_character(node)) is not None:
+                return found
             case c_ast.BinaryOp(op=op, left=left, right=right):
                 return self.binary(op, self.rvalue(left), self.rvalue(right), place_of(node))
             case c_ast.TernaryOp():

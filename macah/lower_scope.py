@@ -66,12 +66,13 @@ class Typedef:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionName:
-    """A function; `definition` is its `FuncDef` if its body is visible."""
+    """A function; `definition` is its `FuncDef` if its body is visible, or known (`library`)."""
 
     name: str
     type: FunctionType
     definition: Any = None
     where: Place | None = None
+    library: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
