@@ -18,7 +18,7 @@ from macah.lower_elsewhere import mentioned_elsewhere
 from macah.lower_facts import Key, Reconsider, key_of
 from macah.lower_host_pointers import HostPointers, HostTarget
 from macah.lower_scope import Object
-from macah.lower_several import Several, skeleton
+from macah.lower_several import Several, alternatives, either, skeleton
 from macah.lower_units import As, Step, number, position, times, total
 from macah.lower_values import Lvalue, Pointee, Reference, Value
 from macah.lower_words import unresolved
@@ -36,6 +36,10 @@ class Pointers(Several):
         if value.is_void and key_of(target.object) in self.facts.loose:
             value = replace(value, target=_in_bytes(replace(value.target, type=ctypes.UCHAR)))
         key = _pointer_key(target)
+        if target.others:
+            message = f"a pointer is assigned that is in '{target.object.name}' or in another variable"
+            hint = "assign it where it is known in which, with 'if' and 'else'"
+            raise MacahError(message, where, hint=hint, code="pointer-arrays")
         if key is None:
             message = f"an element of the array of pointers '{target.object.name}' is assigned at an index"
             hint = "use constant indices, or one array and an index"
@@ -207,6 +211,8 @@ class Pointers(Several):
 
     def pointee(self, pointer: Lvalue, where: Place) -> Value:
         """The value of a pointer variable; a struct behind a captured pointer is captured itself."""
+        if pointer.others:
+            return self._of_several(pointer, where)
         if why := self.facts.lost.get((key_of(pointer.object), pointer.path)):
             raise why
         key = _pointer_key(pointer)
@@ -230,6 +236,29 @@ class Pointers(Several):
         hint = "initialise it with an array where it is declared"
         message = f"pointer '{name}' cannot be resolved to one array at compile time"
         raise MacahError(message, where, hint=hint, code="unresolved-pointer")
+
+    def _of_several(self, pointer: Lvalue, where: Place) -> Reference:
+        """What a pointer in one of several variables points to, as `p->data` if `p` may be one of several."""
+        assert isinstance(pointer.type, Pointer)
+        for one in alternatives(pointer):
+            if one.object in self.facts.leading and one.object.type == pointer.type.target:
+                # Of a list, there would be no end to what is behind it.
+                raise unresolved(".".join((one.object.name, *one.path)), pointer.type, where)
+        found, *others = [self.pointee(one, where) for one in alternatives(pointer)]
+        assert isinstance(found, Reference)
+        for (condition, _), other in reversed(list(zip(pointer.others, others, strict=True))):
+            assert isinstance(other, Reference)
+            valid = apply("select", condition, other.valid, found.valid)
+            if other.valid == ir.FALSE:
+                found = replace(found, valid=valid)
+            elif found.valid == ir.FALSE:
+                found = replace(other, valid=valid)
+            elif (target := either(condition, other.target, found.target)) is not None:
+                found = Reference(target, valid, found.is_void or other.is_void)
+            else:
+                name = ".".join((pointer.object.name, *pointer.path))
+                raise different(name, where, found.target.object.name, other.target.object.name)
+        return found
 
     def _bound_later(self, pointer: Lvalue, where: Place) -> Pointee | None:
         """What a pointer points to that is assigned further down, in a loop."""

@@ -112,6 +112,34 @@ def test_a_moved_parameter_that_is_not_what_the_calls_give(body: str) -> None:
     assert found.code == "unresolved-pointer"
 
 
+NODES = "struct node { int v; struct node *left, *next; };"
+
+
+@pytest.mark.parametrize(
+    ("before", "loop"),
+    [
+        ("", "for (struct node *p = head; p; p = p->next) n += p->v;"),
+        ("struct node b = { 2 }, a = { 1, 0, &b };", "for (struct node *p = &a; p; p = p->next) n += p->v;"),
+        (
+            "struct node c = { 3 }, b = { 2, &c }, a = { 1, &b, &c };",
+            "for (struct node *p = &a; p; p = n & 1 ? p->left : p->next) n += p->v;",
+        ),
+    ],
+    ids=["parameter", "variables", "tree"],
+)
+def test_a_list_that_pointers_link_has_no_end(before: str, loop: str) -> None:
+    text = f"{NODES} int f(struct node *head) {{ int n = 0; {before} kernel {{ {loop} }} return n; }}"
+    (found,) = errors_of(text)
+    assert found.code == "unresolved-pointer"
+    assert found.hint == "keep indices into one array in place of these pointers"
+
+
+def test_a_pointer_in_one_of_several_variables_is_not_assigned() -> None:
+    body = "struct node a = { 1 }, b = { 2 }, *p = n & 1 ? &a : &b; p->next = &a;"
+    (found,) = errors_of(f"{NODES} int f(int n) {{ kernel {{ {body} }} return n; }}")
+    assert found.message == "a pointer is assigned that is in 'b' or in another variable"
+
+
 def test_a_pointer_that_may_lead_into_another_variable_is_not_compared_with_that() -> None:
     text = "struct s { int a; } x; int f(struct s *p) { kernel { x.a += p == &x; p->a = 1; } return x.a; }"
     (found,) = errors_of(text)
