@@ -32,7 +32,8 @@ class Cache:
             with os.fdopen(handle, "rb") as stream:
                 if not _is_private(os.fstat(handle), stat.S_ISREG):
                     return None
-                os.utime(handle)
+                with suppress(OSError):  # where nothing may be written, nothing gets old
+                    os.utime(handle)
                 return stream.read()
         except OSError:
             return None
