@@ -56,6 +56,26 @@ _FUNCTIONS = {
         {{ unsigned i = 0; while (a[i] && a[i] == b[i]) i++; return {_DIFFERENCE}; }}""",
     "strncmp": f"""int strncmp(const char *a, const char *b, unsigned long n)
         {{ unsigned i = 0; while (i < n && a[i] && a[i] == b[i]) i++; return i < n ? {_DIFFERENCE} : 0; }}""",
+    "strchr": """char *strchr(const char *s, int c) {
+        unsigned i = 0;
+        while (s[i] != (char)c && s[i]) i++;
+        return s[i] == (char)c ? (char *)s + i : 0; }""",
+    "strrchr": """char *strrchr(const char *s, int c) {
+        int last = -1;
+        for (unsigned i = 0;; i++) { if (s[i] == (char)c) last = i; if (!s[i]) break; }
+        return last < 0 ? 0 : (char *)s + last; }""",
+    "strspn": """unsigned long strspn(const char *s, const char *some) {
+        unsigned n = 0;
+        for (;; n++) { unsigned i = 0; while (some[i] && some[i] != s[n]) i++; if (!some[i]) return n; } }""",
+    "strcspn": """unsigned long strcspn(const char *s, const char *some) {
+        unsigned n = 0;
+        for (; s[n]; n++) { unsigned i = 0; while (some[i] && some[i] != s[n]) i++; if (some[i]) break; }
+        return n; }""",
+    "strcat": """char *strcat(char *to, const char *from) {
+        unsigned n = 0, i = 0;
+        while (to[n]) n++;
+        while ((to[n + i] = from[i])) i++;
+        return to; }""",
     "strcpy": """char *strcpy(char *to, const char *from)
         { unsigned i = 0; while ((to[i] = from[i])) i++; return to; }""",
     "strncpy": """char *strncpy(char *to, const char *from, unsigned long n)
@@ -103,11 +123,13 @@ def _definition(name: str, bits: bool, where: Place) -> c_ast.FuncDef | None:
     if text is None:
         return None
     (definition,) = CParser().parse(text).ext
-    waiting: list[c_ast.Node] = [definition]
+    waiting, loops = [definition], 0
     while waiting:
         node = waiting.pop()
-        node.coord = Coord(where.file, where.line, where.column)
-        waiting += list(node)
+        # Loops are told apart by where they are.
+        loops += isinstance(node, c_ast.While | c_ast.For)
+        node.coord = Coord(where.file, where.line, where.column + loops)
+        waiting += list(node)[::-1]
     return definition
 
 

@@ -96,6 +96,14 @@ def test_what_is_said_of_a_class_is_what_the_host_says(tmp_path: Path) -> None:
         ("strcpy(t, s); n = t[4] * 1000 + t[5];", 120_000),
         ("strncpy(s, t, 4); n = s[1] * 1000 + s[2] * 100 + s[3] * 10 + (s[4] == 'x');", 98_001),
         ("n = strcpy(t, s)[4];", ord("x")),
+        ("char *p = strchr(s, '3'); n = p ? p - s : -1;", 2),
+        ("n = (strchr(s, 0) - s) * 10 + (strchr(s, '#') == 0);", 51),
+        ("s[4] = 'b'; n = (strrchr(s, 'b') - s) * 100 + (strrchr(s, 0) - s) * 10 + !strrchr(s, 'x');", 451),
+        ('n = strspn(s, "bcA") * 100 + strspn(s, "") * 10 + strspn(t, "Ab");', 202),
+        ('n = strcspn(s, "0 3") * 100 + strcspn(s, "") * 10 + strcspn(s, "A");', 250),
+        ('strcat(t, "cde"); n = strlen(t) * 1000 + t[2] + t[5];', 5099),
+        ('strcat(strcpy(t, "x"), "y"); n = t[0] * 1000 + t[1];', 120_121),
+        ('for (int i = 0; s[i]; i++) if (strchr("xbz", s[i])) n = n * 10 + i;', 14),
         ("n = toupper(s[1]) * 1000 + tolower(s[0]);", 66_097),
         ("n = tolower('@') * 1000 + toupper('{');", 64_123),
         ('n = atoi(" \\t-120x") + atoi("+7") + atoi("- 5") + atoi("x");', -113),
@@ -127,12 +135,13 @@ def test_what_is_not_declared_so_is_another_function(before: str, code: str, tmp
 def test_an_error_within_a_function_is_where_that_is_called(name: str, tmp_path: Path) -> None:
     text = HEADERS + "int f(char *p) { int n = 0; kernel {\n n = " + name + "(CALL); } return n; }\n"
     calls = {
-        "strcmp": "p, p",
-        "strcpy": "p, p",
+        "strchr": "p, 1",
+        "strrchr": "p, 1",
+        "strnlen": "p, 2",
         "strncmp": "p, p, 2",
         "strncpy": "p, p, 2",
-        "strnlen": "p, 2",
     }
+    calls |= dict.fromkeys(["strcmp", "strcpy", "strspn", "strcspn", "strcat"], "p, p")
     text = text.replace("CALL", calls.get(name, "p"))
     text = text.replace("n = str", "n = !!str")
     for error in errors(text, tmp_path):
