@@ -39,20 +39,28 @@ DATAFLOW = ("packets", "pointed_numbers", "structs")
 APART, OVERLAP = (), ("--overlap",)
 
 
+def array(number: int) -> str:
+    """The array that a program is mapped on by tools/check, by turns; its graphs serve both modes."""
+    return ("grid4x4", "grid8x8")[number % 2]
+
+
 def as_dataflow() -> list[object]:
     """Some programs in both ways of execution; the others, slow, in turns."""
-    quick = [p for p in PROGRAMS if p.stem in DATAFLOW]
-    others = [p for p in PROGRAMS if p.stem not in DATAFLOW]
-    found = [(p, APART, ()) for p in quick] + [(p, OVERLAP, pytest.mark.slow) for p in quick]
-    found += [(p, OVERLAP if k % 2 else APART, pytest.mark.slow) for k, p in enumerate(others)]
-    return [pytest.param(p, how, marks=marks, id=f"{p.stem}{''.join(how)}") for p, how, marks in found]
+    found = []
+    for k, program in enumerate(PROGRAMS):
+        quick = program.stem in DATAFLOW
+        for how in (APART, OVERLAP) if quick else (OVERLAP if k % 2 else APART,):
+            marks = () if quick and how is APART else pytest.mark.slow
+            name = f"{program.stem}{''.join(how)}"
+            found.append(pytest.param(program, how, array(k), marks=marks, id=name))
+    return found
 
 
-@pytest.mark.parametrize(("program", "overlap"), as_dataflow())
-def test_a_program_prints_the_same_as_dataflow(program: Path, overlap: tuple[str, ...]) -> None:
-    expected = run("--mode", "c", "-w", program)
+@pytest.mark.parametrize(("program", "overlap", "arch"), as_dataflow())
+def test_a_program_prints_the_same_as_dataflow(program: Path, overlap: tuple[str, ...], arch: str) -> None:
+    expected = run("--mode", "c", "--arch", arch, "-w", program)
     assert expected[0] == 0, expected[2]
-    assert run("--mode", "dataflow", "-w", *overlap, program) == expected
+    assert run("--mode", "dataflow", "--arch", arch, "-w", *overlap, program) == expected
 
 
 MAPPED = ("aliases", "builtins", "packets", "pointed_numbers", "structs", "threads")
@@ -62,9 +70,9 @@ def mapped() -> list[object]:
     """All programs on both arrays, by turns; some are quick."""
     found = []
     for k, program in enumerate(PROGRAMS):
-        for small, arch in enumerate(("grid8x8", "grid4x4")):
+        for arch in ("grid8x8", "grid4x4"):
             slow = () if program.stem in MAPPED else pytest.mark.slow
-            marks = pytest.mark.whole if k % 2 == small else slow
+            marks = slow if arch == array(k) else pytest.mark.whole
             found.append(pytest.param(program, arch, marks=marks, id=f"{program.stem}-{arch}"))
     return found
 
