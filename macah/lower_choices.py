@@ -14,7 +14,7 @@ from macah.lower_base import type_text
 from macah.lower_facts import key_of
 from macah.lower_operators import NOTHING, Operators
 from macah.lower_scope import Object
-from macah.lower_several import either
+from macah.lower_several import alternatives, are_alike, either
 from macah.lower_units import As
 from macah.lower_values import Lvalue, Reference, Rvalue, Value
 from macah.program import place_of
@@ -153,6 +153,8 @@ class Choices(Operators):
             valid = self._chosen(condition, [], yes[1].valid, [], no[1].valid, where)
             if (target := either(condition, a, b)) is not None:
                 return Reference(target, valid)
+        if several and (yes[0] or no[0]) and are_alike([*alternatives(a), *alternatives(b)]):
+            return self._chosen_in_turn(condition, yes, no, where)
         if (
             a.object is not b.object
             or a.path != b.path

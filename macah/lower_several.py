@@ -27,7 +27,7 @@ class Several(Addresses):
         known = self.facts.several.get(key_of(pointer.object), {})
         all_of_them = [one for target in targets for one in alternatives(target)]
         loose = key_of(pointer.object) in self.facts.loose
-        if loose or pointer.object.source is not None or pointer.steps or not _are_alike(all_of_them):
+        if loose or pointer.object.source is not None or pointer.steps or not are_alike(all_of_them):
             return
         for one in all_of_them:
             self.tell_apart(all_of_them[0], one)
@@ -106,7 +106,7 @@ class Several(Addresses):
 
 def either(condition: ir.Expr, yes: Lvalue, no: Lvalue) -> Lvalue | None:
     """What a pointer chosen by a condition points to; None if that is of no use."""
-    if not _are_alike([*alternatives(yes), *alternatives(no)]):
+    if not are_alike([*alternatives(yes), *alternatives(no)]):
         return None
     main, *_ = alternatives(yes)
     others = [(apply("and", condition, c), other) for c, other in yes.others]
@@ -118,7 +118,7 @@ def alternatives(target: Lvalue) -> list[Lvalue]:
     return [replace(target, others=()), *(other for _, other in target.others)]
 
 
-def _are_alike(targets: list[Lvalue]) -> bool:
+def are_alike(targets: list[Lvalue]) -> bool:
     """Whether all are of one type, of which a kernel can choose one."""
     ctype = targets[0].type
     return isinstance(ctype, Integer | StructType | ArrayType) and all(one.type == ctype for one in targets)
