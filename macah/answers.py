@@ -65,10 +65,7 @@ def answered(
     except RecursionError:  # pickle follows a chain of operations as deep as it is long
         return make()
     if (entry := entries.get(name)) is not None:
-        try:
-            return _Answer(entry, list(places), outside).load()  # type: ignore[no-any-return]
-        except Exception:
-            pass  # as if it were not there
+        return _Answer(entry, list(places), outside).load()  # type: ignore[no-any-return]
     begin = time.perf_counter()
     with _interrupts() as interrupts:
         found = make()
@@ -81,7 +78,7 @@ def _keep(
     entries: Cache, name: str, found: object, places: dict[_Exact, int], outside: Sequence[object]
 ) -> None:
     written = io.BytesIO()
-    with suppress(_Elsewhere, pickle.PicklingError, AttributeError, TypeError, RecursionError):
+    with suppress(_Elsewhere, RecursionError):
         _Written(written, places, outside).dump(found)
         if written.tell() <= _LARGEST:
             entries.put(name, written.getvalue())

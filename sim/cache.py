@@ -1,13 +1,14 @@
 """What one compilation finds out and the next ones need again, in a directory of the user's.
 
 That is `$MACAH_CACHE`, or else `macah` in `$XDG_CACHE_HOME` or `~/.cache`; `off` keeps nothing. An entry's
-name is a digest of everything that goes into it, and an entry is complete or not there. The directory must be
-the user's own, and nobody else's to write: what is in it becomes a part of programs. Where it cannot be had,
-all is made again, without a word.
+name is a digest of everything that goes into it, and an entry is complete or not there: one that has changed
+since, which a digest at its begin tells, is not. The directory must be the user's own, and nobody else's to
+write: what is in it becomes a part of programs. Where it cannot be had, all is made again, without a word.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
@@ -15,6 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+_DIGEST = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Cache:
     room: int = 256 << 20
 
     def get(self, name: str) -> bytes | None:
-        """What is in an entry, if it is there and nobody else can have written it."""
+        """What is in an entry, if it is there, sound, and nobody else can have written it."""
         try:
             handle = os.open(self.directory / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             with os.fdopen(handle, "rb") as stream:
@@ -34,9 +37,10 @@ class Cache:
                     return None
                 with suppress(OSError):  # where nothing may be written, nothing gets old
                     os.utime(handle)
-                return stream.read()
+                digest, content = stream.read(_DIGEST), stream.read()
         except OSError:
             return None
+        return content if hashlib.sha256(content).digest() == digest else None
 
     def put(self, name: str, content: bytes) -> None:
         """Makes an entry, which appears whole; the oldest ones go."""
@@ -44,7 +48,7 @@ class Cache:
             handle, new = tempfile.mkstemp(dir=self.directory, prefix=".new-")
             try:
                 with os.fdopen(handle, "wb") as stream:
-                    stream.write(content)
+                    stream.write(hashlib.sha256(content).digest() + content)
                 Path(new).replace(self.directory / name)
             except BaseException:
                 Path(new).unlink(missing_ok=True)

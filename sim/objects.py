@@ -85,14 +85,12 @@ def _digest(ingredients: Sequence[str], command: Sequence[str], folder: Path) ->
 
 
 def _taken(entry: bytes, files: Sequence[Path]) -> bool:
-    """Writes an entry's files, if it is sound."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(entry)) as archive:
-            contents = [archive.read(file.name) for file in files]
-    except (KeyError, zipfile.BadZipFile):
-        return False
-    for file, content in zip(files, contents, strict=True):
-        file.write_bytes(content)
+    """Writes an entry's files, if these are in it."""
+    with zipfile.ZipFile(io.BytesIO(entry)) as archive:
+        if not {file.name for file in files} <= {*archive.namelist()}:
+            return False
+        for file in files:
+            file.write_bytes(archive.read(file.name))
     return True
 
 

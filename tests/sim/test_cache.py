@@ -45,12 +45,24 @@ def test_what_was_used_last_stays() -> None:
 
 def test_entries_that_take_too_much_room_go(directory: Path) -> None:
     directory.mkdir(mode=0o700)
-    entries = Cache(directory, 100, room=25)
+    entries = Cache(directory, 100, room=2 * (32 + 10) + 5)  # each begins with its digest
     aged(entries, "a", "b")
     entries.put("c", b"0123456789")
     assert [name for name in "abc" if entries.get(name)] == ["b", "c"]
-    entries.put("d", bytes(26))
+    entries.put("d", bytes(100))
     assert not any(entries.get(name) for name in "abcd")
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", None])
+def test_a_damaged_entry_is_not_there(damage: bytes | None, directory: Path) -> None:
+    entries = cache(9)
+    assert entries is not None
+    entries.put("a", b"0123456789")
+    whole = (directory / "a").read_bytes()
+    (directory / "a").write_bytes(whole[:-1] + b"8" if damage is None else damage)
+    assert entries.get("a") is None
+    entries.put("a", b"")
+    assert entries.get("a") == b""
 
 
 def test_parts_do_not_count_as_entries() -> None:
