@@ -7,10 +7,11 @@ A pointer that may be null has a further variable that tells.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from macah import ctypes, ir
-from macah.ctypes import ArrayType, Integer, Pointer, StructType, compatible, size_of
+from macah.ctypes import ArrayType, CType, Integer, Pointer, StructType, compatible, size_of
 from macah.diagnostic import MacahError, Place
 from macah.lower_addresses import different
 from macah.lower_arithmetic import apply
@@ -241,7 +242,7 @@ class Pointers(Several):
         """What a pointer in one of several variables points to, as `p->data` if `p` may be one of several."""
         assert isinstance(pointer.type, Pointer)
         for one in alternatives(pointer):
-            if one.object in self.facts.leading and one.object.type == pointer.type.target:
+            if pointer.type.target in self._types_before(one.object):
                 # Of a list, there would be no end to what is behind it.
                 raise unresolved(".".join((one.object.name, *one.path)), pointer.type, where)
         found, *others = [self.pointee(one, where) for one in alternatives(pointer)]
@@ -259,6 +260,12 @@ class Pointers(Several):
                 name = ".".join((pointer.object.name, *pointer.path))
                 raise different(name, where, found.target.object.name, other.target.object.name)
         return found
+
+    def _types_before(self, owner: Object) -> Iterator[CType]:
+        """The types of all that was behind pointers of the host on the way to a variable, itself included."""
+        while (leading := self.facts.leading.get(owner)) is not None:
+            yield owner.type
+            owner = leading.object
 
     def _bound_later(self, pointer: Lvalue, where: Place) -> Pointee | None:
         """What a pointer points to that is assigned further down, in a loop."""

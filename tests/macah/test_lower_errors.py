@@ -134,6 +134,17 @@ def test_a_list_that_pointers_link_has_no_end(before: str, loop: str) -> None:
     assert found.hint == "keep indices into one array in place of these pointers"
 
 
+@pytest.mark.parametrize("first", ["g", "n ? g : h"])
+@pytest.mark.parametrize(
+    "on", ["p = p->n->n;", "struct b *q = p->n; n += q->w; p = q->n;"], ids=["at once", "by variables"]
+)
+def test_a_list_of_two_kinds_of_nodes_has_no_end(first: str, on: str) -> None:
+    nodes = "struct b; struct a { int v; struct b *n; }; struct b { int w; struct a *n; };"
+    kernel = f"kernel {{ struct a *p = {first}; while (n < 99) {{ n += p->v; {on} }} }}"
+    found = errors_of(f"{nodes} int f(struct a *g, struct a *h) {{ int n = 0; {kernel} return n; }}")
+    assert {error.code for error in found} == {"unresolved-pointer"}
+
+
 def test_a_pointer_in_one_of_several_variables_is_not_assigned() -> None:
     body = "struct node a = { 1 }, b = { 2 }, *p = n & 1 ? &a : &b; p->next = &a;"
     (found,) = errors_of(f"{NODES} int f(int n) {{ kernel {{ {body} }} return n; }}")
