@@ -117,17 +117,17 @@ class Choices:
 
     def meant(self, value: Value) -> Past | None:
         """What a value is in terms of a node; None if it is a constant or a live-in."""
-        if isinstance(value, Before):
-            return self.meaning[value.variable]
-        if not isinstance(value, Use):
-            return None
-        if value.output:
-            return Past(self.find(value.node), value.output, ())
-        node = self.find(value.node)
-        known = self.plain.get(node)
-        if known is None:
-            known = self.plain[node] = Past(node, 0, ())
-        return known
+        if isinstance(value, Use):
+            node = value.node
+            if self.parent[node] != node:
+                node = self.find(node)
+            if value.output:
+                return Past(node, value.output, ())
+            known = self.plain.get(node)
+            if known is None:
+                known = self.plain[node] = Past(node, 0, ())
+            return known
+        return self.meaning[value.variable] if isinstance(value, Before) else None
 
     def past(self, past: Past, predicate: bool = False) -> Value:
         """What an operand is that has the value of some iterations ago."""
@@ -149,14 +149,15 @@ class Choices:
 
     def current(self, value: Value) -> Value:
         """The value by the first draft of its class."""
-        match value:
-            case Use(node, output=output):
-                first = self.find(node)
-                return value if first == node and not value.distance else Use(first, output=output)
-            case Before(variable):
-                past = self.meaning[variable]
-                # what stands for a past of the first draft is this very value
-                return value if self.parent[past.node] == past.node else self.past(past)
+        if isinstance(value, Use):
+            node = value.node
+            if self.parent[node] == node and not value.distance:
+                return value
+            return Use(self.find(node), output=value.output)
+        if isinstance(value, Before):
+            past = self.meaning[value.variable]
+            # what stands for a past of the first draft is this very value
+            return value if self.parent[past.node] == past.node else self.past(past)
         return value
 
     def merge_same(self) -> None:
@@ -287,22 +288,25 @@ class Choices:
     ) -> Iterator[tuple[int, tuple[Value, ...]]]:
         """Every way to make a value, or to make it with one operation: a draft, and what it is applied to."""
         past = self.meant(value)
-        if past is None or past.output or past.distance > MOST_DISTANCE:
+        if past is None or past.output or len(past.initials) > MOST_DISTANCE:
             return
+        # a good part of the whole search is spent here
+        drafts, fixed, initials = self.graph.drafts, self.fixed, past.initials
         for node in self.ways[self.find(past.node)]:
-            draft = self.graph.drafts[node]
-            if draft.op == "mov":
+            draft = drafts[node]
+            op = draft.op
+            if op == "mov":
                 if not alias:
-                    yield from self.views(self.delayed(draft.operands[0], past.initials), only, alias=True)
+                    yield from self.views(self.delayed(draft.operands[0], initials), only, alias=True)
                 continue
-            if (only is not None and draft.op != only) or not self.movable(node):
+            if (op != only and only is not None) or op not in _MOVABLE or node in fixed:
                 continue
-            if not past.initials:
+            if not initials:
                 yield node, draft.operands
                 continue
-            if (node, past.initials) not in self.moved:
-                self.moved[node, past.initials] = self._moved(draft, past.initials)
-            operands = self.moved[node, past.initials]
+            if (node, initials) not in self.moved:
+                self.moved[node, initials] = self._moved(draft, initials)
+            operands = self.moved[node, initials]
             if operands is not None:
                 yield node, operands
 

@@ -70,9 +70,12 @@ class Pair:
 
     def late(self, cycles: int, *values: Value) -> bool:
         """True if what is made of values in so many cycles is certainly too late; notes it."""
-        late = max([self.times.of_value(value) for value in values]) + cycles > self.latest
-        self.put_off |= late
-        return late
+        latest = self.latest - cycles
+        for value in values:
+            if self.times.of_value(value) > latest:
+                self.put_off = True
+                return True
+        return False
 
     def views(self, value: Value) -> Iterator[tuple[str, tuple[Value, ...]]]:
         for node, operands in self.choices.views(value):
@@ -139,7 +142,7 @@ def _given(pair: Pair, value: Value, condition: Value, inverse: Value | None, ho
             return ONE if holds else ZERO
         if value == inverse:
             return ZERO if holds else ONE
-    for operands in pair.made_by("select", value):
+    for _, operands in pair.choices.views(value, "select"):
         if operands[0] == condition:
             return operands[1 if holds else 2]
         if inverse is not None and operands[0] == inverse:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from backend.dfg import Use
 from backend.record import made_quickly
 from macah.balance import latency
 from macah.graph import Value
@@ -74,15 +75,16 @@ class Times:
             past = self.choices.meant(value)
             if past is not None:
                 last = past.initials[-1] if past.initials else None
-                found.append(Arc(past.node, past.distance, cycles + past.moves, position, last))
+                found.append(Arc(past.node, len(past.initials), cycles + past.moves, position, last))
                 if draft.op == "mov" and past.initials:
                     self.begun[way] = past.initials[0]
         self.arcs.append(tuple(found))
         flat = self.flat
-        flat.source.extend(arc.source for arc in found)
-        flat.distance.extend(arc.distance for arc in found)
-        flat.cycles.extend(arc.cycles for arc in found)
-        flat.last += [arc.last for arc in found]
+        for arc in found:
+            flat.source.append(arc.source)
+            flat.distance.append(arc.distance)
+            flat.cycles.append(arc.cycles)
+            flat.last.append(arc.last)
         flat.first.append(len(flat.source))
 
     def of(self, node: int, last: Start | None = None) -> int:
@@ -94,12 +96,14 @@ class Times:
         return self.copied.get(node, time)
 
     def of_value(self, value: Value) -> int:
+        if isinstance(value, Use) and not value.output:
+            return self.time.get(self.choices.find(value.node), NEVER_LATE)
         past = self.choices.meant(value)
         if past is None:
             return NEVER_LATE
         if not past.initials:
-            return self.time.get(self.choices.find(past.node), NEVER_LATE)
-        return self.of(past.node, past.initials[-1]) + past.moves - past.distance * self.interval
+            return self.time.get(past.node, NEVER_LATE)
+        return self.of(past.node, past.initials[-1]) + past.moves - len(past.initials) * self.interval
 
     def of_arc(self, arc: Arc) -> int:
         """When what comes along an arc is there, in cycles of the iteration that waits for it."""
