@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from backend.mapping import DoesNotFit
 from macah import ir
@@ -23,7 +24,9 @@ from macah.trials import FULL, GAIN, Choice, Trials
 
 def with_bolder(best: Choice, free: Sequence[LoopTrips], trials: Trials) -> Choice:
     """The choice with a bolder one beside it, if one might be better; `free` loops may get more copies."""
-    tried = [one for kernel in _kernels(best, free, trials) if (one := _made(kernel, best, trials))]
+    works = [partial(_made, kernel, best, trials) for kernel in _kernels(best, free, trials)]
+    with trials.meanwhile.expected(works) as later:
+        tried = [made for one in later if (made := one.done())]
     bolder = min(tried, key=lambda one: (_cycles(one, trials), len(one.dfg.nodes)), default=None)
     if bolder is None or longest(best, bolder, trials.full(best)) < trials.full(bolder):
         return best

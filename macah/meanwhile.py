@@ -2,6 +2,9 @@
 
 Who gets to it then finds that known, and does the same as without: how many processes there are, and how
 fast, changes nothing but the time it takes.
+
+There are two kinds: what may be wanted later (`Meanwhile.expected`), and what certainly is, beside something
+alike that is done here (`aside`), as the two manners in which `shorten` searches.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ import pickle
 import select
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from backend.mapping import DoesNotFit
@@ -45,6 +50,32 @@ class Meanwhile:
         self.found, self.jobs = found, jobs
         self.coming: list[Later[Any]] = []
         self.begun: list[Later[Any]] = []
+        self.aside = 0  # workers that do something for `aside`
+
+    @contextmanager
+    def idle_helping(self) -> Iterator[None]:
+        """Let processes that have nothing to do here do what is `aside` inside."""
+        token = _HELPING.set(self)
+        try:
+            yield
+        finally:
+            _HELPING.reset(token)
+
+    @contextmanager
+    def helper(self, work: Callable[[], object]) -> Iterator[Worker | None]:
+        """A worker that does this; None if there is none to spare."""
+        self._take()
+        worker = None
+        if len(self.begun) + self.aside < self.jobs - 1:
+            with suppress(OSError):
+                worker = Worker(lambda _: self._alone(work))
+        self.aside += worker is not None
+        try:
+            yield worker
+        finally:
+            if worker is not None:
+                worker.end()
+                self.aside -= 1
 
     @contextmanager
     def expected(self, works: Sequence[Callable[[], T]]) -> Iterator[list[Later[T]]]:
@@ -101,6 +132,11 @@ class Meanwhile:
                 if answer := one.worker.answer():
                     self.found |= pickle.loads(answer)
 
+    def _alone(self, work: Callable[[], object]) -> bytes:
+        """In a worker: the result of some work."""
+        self.jobs = 1
+        return pickle.dumps(work())
+
     def _done(self, one: Later[Any]) -> bytes:
         """In a worker: what the work finds out that was not known."""
         self.jobs, before = 1, {*self.found}
@@ -108,3 +144,28 @@ class Meanwhile:
         with suppress(MacahError, DoesNotFit):  # who gets to it will say why
             one.work()
         return pickle.dumps({key: value for key, value in self.found.items() if key not in before})
+
+
+_HELPING: ContextVar[Meanwhile | None] = ContextVar("helping", default=None)
+
+
+@contextmanager
+def aside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """What gives the result of some work, which another process does meanwhile if one has nothing to do.
+
+    The work depends on nothing that changes in the meantime; its result can be pickled.
+    """
+    helping = _HELPING.get()
+    if helping is None:
+        yield work
+        return
+    with helping.helper(work) as worker:
+        yield partial(_result, worker, work)
+
+
+def _result(worker: Worker | None, work: Callable[[], T]) -> T:
+    """What a worker has sent; what has none, or failed, is done here."""
+    while worker is not None and not worker.ended:
+        worker.receive()
+    answer = worker.answer() if worker is not None else b""
+    return pickle.loads(answer) if answer else work()

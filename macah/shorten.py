@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from backend.cycles import Delay, components, dependences, on_cycles, tightest_of
 from backend.dfg import DFG, Use, is_ordered
 from macah.balance import latency
 from macah.capacity import Capacity
 from macah.graph import Value
+from macah.meanwhile import aside
 from macah.shorten_ahead import look_ahead
 from macah.shorten_convert import from_dfg, order_arcs, to_dfg
 from macah.shorten_hold import hold
@@ -95,9 +96,12 @@ def shorten(dfg: DFG, capacity: Capacity) -> DFG:
 def _shortest(dfg: DFG, capacity: Capacity) -> DFG:
     if (best := _without_masks(dfg, capacity)) is not dfg:
         return best
-    manners = (True, False) if len(dfg.nodes) <= SMALL else (True,)
-    found = [_repeated(dfg, capacity, broad) for broad in manners]
-    best = min(found, key=lambda shorter: (bound(shorter, capacity), len(shorter.nodes)))
+    if len(dfg.nodes) <= SMALL and bound(dfg, capacity) > capacity.least_interval(dfg):
+        with aside(partial(_repeated, dfg, capacity, False)) as other:
+            found = _repeated(dfg, capacity, True), other()
+        best = min(found, key=lambda shorter: (bound(shorter, capacity), len(shorter.nodes)))
+    else:
+        best = _repeated(dfg, capacity, True)
     if (reached := bound(best, capacity)) > capacity.least_interval(best):
         ahead = _shortened(dfg, capacity, True, ahead=True)
         if ahead is not dfg and bound(ahead := _repeated(ahead, capacity, True), capacity) < reached:

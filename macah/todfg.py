@@ -24,6 +24,7 @@ from macah.fuse import fuse
 from macah.graph import Before, Recurrences, finish
 from macah.improve import Effects, improved, shared
 from macah.ir import Array, Body, Read, Stream, Variable
+from macah.meanwhile import aside
 from macah.memory_orders import memory_orders
 from macah.names import unused_name
 from macah.optional import enabled
@@ -106,12 +107,15 @@ def _graph_of(kernel: ir.Kernel, capacity: Capacity, hold: bool) -> tuple[DFG, b
 def _shortened(ran: Symbolic, kernel: ir.Kernel, made: tuple[Loop, Effects], capacity: Capacity) -> DFG:
     """The graph with the shorter recurrences: what `slopes` did is not always worth its operations."""
     dfg, done = _result(ran, kernel, made, capacity)
-    if enabled(kernel, "shorten"):
-        dfg = with_short_recurrences(kernel, dfg, capacity)
+
+    def shorter() -> DFG:
+        return with_short_recurrences(kernel, dfg, capacity) if enabled(kernel, "shorten") else dfg
+
     if "slopes" not in done:
-        return dfg
-    plain = _shortened(ran, replace(kernel, without=kernel.without | {"slopes"}), made, capacity)
-    return min(dfg, plain, key=lambda graph: (bound(graph, capacity), len(graph.nodes)))
+        return shorter()
+    plain = replace(kernel, without=kernel.without | {"slopes"})
+    with aside(partial(_shortened, ran, plain, made, capacity)) as other:
+        return min(shorter(), other(), key=lambda graph: (bound(graph, capacity), len(graph.nodes)))
 
 
 def split_kernel(kernel: ir.Kernel) -> tuple[Body, ir.DoWhile]:

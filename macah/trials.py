@@ -240,7 +240,8 @@ class Trials:
         slowest = min((one for one in (slowest, self._slowest(kernel)) if one is not None), default=None)
         if key not in self._known:
             if (key, slowest) not in self._graphs:
-                dfg = build_dfg(final, self.fabric, slowest=slowest, most=self._most(kernel))
+                with self.meanwhile.idle_helping():
+                    dfg = build_dfg(final, self.fabric, slowest=slowest, most=self._most(kernel))
                 self._graphs[key, slowest] = dfg, minimum_interval(dfg, self.fabric)
             self._known[key] = final, *self._graphs[key, slowest]
         final, dfg, bounds = self._known[key]
