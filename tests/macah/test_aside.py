@@ -8,16 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
+from children import no_children
 
 from macah.meanwhile import Meanwhile, aside
-
-
-def no_children() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
 
 
 @contextmanager

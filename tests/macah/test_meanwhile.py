@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from children import no_children
 
 from arch.describe import load_fabric
 from macah import ir, meanwhile, trials
@@ -34,14 +35,6 @@ def chosen(name: str, jobs: int) -> tuple[object, ...]:
     choice = spread(lower(program, program.kernels[0]), FABRIC, jobs=jobs)
     assert choice is not None
     return show_kernel(choice.final), choice.dfg, choice.bounds, choice.interval, choice.cycles
-
-
-def no_children() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
 
 
 @pytest.fixture
