@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from children import no_children
 from graphs import mixed, random_graph
 
 from arch.describe import load_fabric
@@ -24,14 +25,6 @@ from backend.worker import Worker
 SMALL, MESH = load_fabric("grid4x4"), load_fabric("mesh:3x3")
 SOON = random_graph(8, 70)  # which needs four attempts, and little time
 ROOT = Path(__file__).parents[2]
-
-
-def no_children() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
 
 
 def lines_of(jobs: int, dfg: DFG) -> tuple[Mapping, list[str]]:
