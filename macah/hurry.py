@@ -262,7 +262,7 @@ def _rows(loops: tuple[LoopTrips, ...], factors: dict[Place, int], inside: bool)
     """How many iterations innermost loops in others make each time, or are expected to make."""
     for loop in loops:
         factor = factors.get(loop.where, 1) if loop.where else 1
-        if loop.trips is not None and (factor == 0 or factor >= loop.trips):
+        if factor == 0 or (loop.trips is not None and factor >= loop.trips):
             yield from _rows(loop.loops, factors, inside)
             continue
         within = list(_rows(loop.loops, factors, True))

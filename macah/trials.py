@@ -301,10 +301,12 @@ class _Pace:
         innermost = within and not inside
         joined = loop.where in self.joined
         each = max(1, inside if joined else factor * inside)
-        if loop.rows:
+        if loop.rows and factor:
             rows = sum(self._row(max(1, -(-trips // factor)), innermost) for trips in loop.rows)
             return Fraction(rows, len(loop.rows)) * each
-        trips = loop.trips
+        trips: Fraction | int | None = loop.trips
+        if loop.rows:
+            trips = Fraction(sum(loop.rows), len(loop.rows))
         if trips is None:
             trips = -(-around // 2) if loop.triangular and around else self.unknown
         if factor == 0 or factor >= trips:

@@ -91,3 +91,25 @@ def chosen(source: str) -> Choice:
     choice = spread(lower(program, program.kernels[0]), load_fabric("grid8x8"))
     assert choice is not None
     return choice
+
+
+TRIANGLE = """void f(const unsigned char in[200], unsigned char out[200]) {
+  kernel {
+    for (int i = 2; i < 198; i++) {
+      int p[5];
+      for (int k = 0; k < 5; k++) p[k] = in[i + k - 2];
+      for (int k = 0; k < 3; k++) {
+        int least = k;
+        for (int j = k + 1; j < 5; j++) if (p[j] < p[least]) least = j;
+        int t = p[k]; p[k] = p[least]; p[least] = t;
+      }
+      out[i] = p[2];
+    }
+  }
+}
+"""
+
+
+def test_loops_that_run_less_each_time_may_be_one_iteration_of_the_loop_around() -> None:
+    program = parse_program(TRIANGLE, Path("t.macah"))
+    assert spread(lower(program, program.kernels[0]), load_fabric("grid8x8")) is not None
