@@ -390,7 +390,8 @@ class Kernel:
     where that is possible (`chain_stages`). `stacked`: nests in sequence are one nest (`stack_nests`).
     `entered`: inner loops run even where they have nothing to do, if that never changes. `patient`: shorter
     recurrences are looked for longer (`shorten`). `once`: an iteration receives once at most
-    (`receive_once`). `streams_end`: they may, and what is received then keeps its value.
+    (`receive_once`). `streams_end`: they may, and what is received then keeps its value. `partitioned`: the
+    names, in the source, of arrays that are kept in variables if they are small (`partition_arrays`).
     """
 
     name: str
@@ -419,3 +420,4 @@ class Kernel:
     patient: bool = False
     once: bool = False
     streams_end: bool = True
+    partitioned: tuple[str, ...] = ()

@@ -42,6 +42,9 @@ OPTIONAL = {
     ),
     "roll_for": Optimisation("FOR loops beside plain ones are plain ones where that saves cycles"),
     "roll_transfers": Optimisation("sends and receives beside loops are loops where that saves cycles"),
+    "partition_arrays": Optimisation(
+        "small arrays are kept in variables, one for each element, where that saves cycles", grows=True
+    ),
     "bank_arrays": Optimisation("arrays whose memory has too few ports are spread over several"),
     "roll_stores": Optimisation("stores of one constant to many elements, beside loops, become a loop"),
     "complete_stores": Optimisation(

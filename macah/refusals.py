@@ -19,11 +19,12 @@ from macah.passes.join_loops import not_joined
 from macah.passes.pipeline import opened, optimize
 from macah.passes.scalarize_arrays import kept_arrays
 from macah.refusal import Refusal, Touch
+from macah.sources import source_name
 from macah.spread import MOST_STATEMENTS
 from macah.trials import GAIN
 from macah.walk import statements
 from macah.whole import without
-from macah.why_text import element_text, source_name
+from macah.why_text import element_text
 
 
 def refusals(kernel: ir.Kernel, binding: Container[str] = (), automatic: bool = True) -> list[Refusal]:
@@ -41,7 +42,8 @@ def refusals(kernel: ir.Kernel, binding: Container[str] = (), automatic: bool = 
     optimize(kernel, watch)
     found = [*_unrolling(kernel, automatic)]
     if enabled(kernel, "scalarize_arrays"):
-        found += kept_arrays(stages["scalarize_arrays"], first["scalarize_arrays"])
+        kept = kept_arrays(stages["scalarize_arrays"], first["scalarize_arrays"])
+        found += [refusal for refusal in kept if source_name(refusal.name) not in kernel.partitioned]
     if enabled(kernel, "bank_arrays"):
         names = dict.fromkeys(refusal.name for refusal in found if refusal.name in binding)
         found += [refusal for name in names if (refusal := not_banked(stages["invert_loops"], name))]

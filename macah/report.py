@@ -65,6 +65,10 @@ def _kernel_text(account: Account) -> str:
             f"{n or 'all'} of the loop at {place.file}:{place.line}" for place, n in account.lowered.unroll
         )
         lines.append(_wrapped("copies of bodies", ", ".join(copies)))
+    if account.lowered.partitioned:
+        names = ", ".join(f"array '{name}'" for name in account.lowered.partitioned)
+        text = "an element each, as memory would be waited for (--disable partition_arrays)"
+        lines.append(_wrapped("in variables", f"{names}: {text}"))
     if account.lowered.rolled:
         plain = ", ".join(f"the FOR loop at {place.file}:{place.line}" for place in account.lowered.rolled)
         why = "as plain loops they take fewer cycles, or fit only so"

@@ -169,6 +169,7 @@ def facts(account: Account) -> dict[str, Any]:
             {"file": place.file, "line": place.line, "copies": copies or "all"}
             for place, copies in account.lowered.unroll
         ],
+        "partitioned": list(account.lowered.partitioned),
         "not_unrolled": [{"file": place.file, "line": place.line} for place in account.lowered.rolled],
         "by_turns": account.lowered.by_turns,
         "control_tables": [{"array": m.name, "words": m.words} for m in control_tables(dfg)],

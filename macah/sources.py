@@ -11,6 +11,11 @@ def element_name(name: str, places: tuple[int, ...]) -> str:
     return name + "".join(f"[{place}]" for place in places)
 
 
+def source_name(name: str) -> str:
+    """The variable of the source that an array is, or a part of."""
+    return re.split(r"[.\[]", name)[0]
+
+
 def piece_name(name: str, fixed: Mapping[int, int], rank: int) -> str:
     """The name of a piece with some dimensions fixed, `a[][2]`; a piece of that is `a[1][2]`."""
     whole = ""

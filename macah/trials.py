@@ -7,10 +7,10 @@ that comes out of `bank_arrays` is made into a graph once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 
 from arch.fabric import Fabric
@@ -25,9 +25,11 @@ from macah.loop_trips import UNKNOWN_TRIPS, LoopTrips
 from macah.meanwhile import Meanwhile
 from macah.optional import enabled
 from macah.passes.delay_rows import waits_first
+from macah.passes.partition_arrays import partitionable
 from macah.passes.pipeline import optimize
 from macah.shorten import bound
 from macah.show import show_with_sizes
+from macah.sources import source_name
 from macah.tests_first import FEW_TRIPS
 from macah.todfg import build_dfg, graph_of
 from macah.walk import statements
@@ -126,12 +128,18 @@ class Trials:
         self.meanwhile = Meanwhile(self._graphs, jobs)
 
     def choice(self, kernel: ir.Kernel, odd: bool = False, share: float = SHARE) -> Choice:
-        """What is expected of a kernel, with banks if ports hold it up; `odd`: as `Room` says.
+        """What is expected of a kernel, with arrays in banks or variables if memories hold it up.
 
-        These are the best ones where that share of the units works.
+        These are the best ones where that share of the units works; `odd`: as `Room` says.
         """
-        made = self.made(kernel)
-        return self._banked(made, odd, share) if enabled(kernel, "bank_arrays") else made
+        best = tried = self._banked(self.made(kernel), odd, share)
+        while names := self._held_up_by(tried, share):
+            partitioned = tuple(sorted({*tried.kernel.partitioned, *names}))
+            apart = replace(tried.kernel, partitioned=partitioned, room=None)
+            tried = self._banked(self.made(apart, HOPELESS * best.interval), odd, share)
+            fits = len(tried.dfg.nodes) <= GROWS * self.most
+            best = min(best, tried, key=partial(self._quickest, share=share)) if fits else best
+        return best
 
     def fits(self, choice: Choice, best: Choice) -> bool:
         """Whether another form of the loops than the best one has a graph that may be chosen.
@@ -200,6 +208,8 @@ class Trials:
 
     def _banked(self, best: Choice, odd: bool, share: float) -> Choice:
         """The choice with banks for the interval that everything but ports allows, if that is not longer."""
+        if not enabled(best.kernel, "bank_arrays"):
+            return best
         kernel, crowd = best.kernel, self.crowd(best.dfg, share)
         # Recurrences are made shorter where they bind alone: once ports bind less, they may become so.
         for hopeful in (False, True):
@@ -215,6 +225,20 @@ class Trials:
                     best = banked
         return best
 
+    def _quickest(self, choice: Choice, share: float) -> tuple[int, int, int]:
+        """The interval where that share of the units works, that of a full array, and the operations."""
+        return self.full(choice, share), self.full(choice), len(choice.dfg.nodes)
+
+    def _held_up_by(self, choice: Choice, share: float) -> frozenset[str]:
+        """The small arrays in memories for which a choice waits."""
+        plain = choice.kernel
+        interval = self.full(choice, share)
+        if interval == self.crowd(choice.dfg, share) or not enabled(plain, "partition_arrays"):
+            return frozenset()
+        small = partitionable(self.made(replace(plain, room=None)).final)
+        names = {source_name(name) for name in _waited_for(choice, interval, self.ports)}
+        return (small & names).difference(plain.partitioned)
+
     def _unshortened(self, choice: Choice) -> int:
         """The interval that a kernel needs before its recurrences are made shorter."""
         plain = replace(choice.final, without=choice.final.without | {"shorten"})
@@ -223,7 +247,7 @@ class Trials:
 
     def made(self, kernel: ir.Kernel, slowest: int | None = None) -> Choice:
         """What is expected of a kernel as it is; `slowest`: as `Capacity` says."""
-        asked = (kernel.room, *_wishes(kernel))
+        asked = (kernel.room, kernel.partitioned, *_wishes(kernel))
         if asked not in self._made:
             self.meanwhile.go_on()
             self._made[asked] = self._new(kernel, slowest)
@@ -236,7 +260,7 @@ class Trials:
         if kernel.unroll not in self._joined:
             joined = stages.get("join_loops")  # None if nothing is to be joined
             self._joined[kernel.unroll] = frozenset(joined_copies(self.loops, joined) if joined else ())
-        key = (text, *_wishes(kernel))
+        key = (text, kernel.partitioned, *_wishes(kernel))
         slowest = min((one for one in (slowest, self._slowest(kernel)) if one is not None), default=None)
         if key not in self._known:
             if (key, slowest) not in self._graphs:
@@ -258,12 +282,25 @@ class Trials:
 
     def _most(self, kernel: ir.Kernel) -> int | None:
         """So many nodes a graph may have to be chosen, if there is a limit; making them better adds some."""
-        if _wishes(kernel) == _wishes(self.kernel):
+        if (kernel.partitioned, *_wishes(kernel)) == (self.kernel.partitioned, *_wishes(self.kernel)):
             return None  # it is what there is if nothing else is chosen
         if kernel.unroll == self.kernel.unroll:
             return self.largest
         whole = any(factor == 0 for _, factor in kernel.unroll)
         return self.most * (LARGER if whole else 1)
+
+
+def _waited_for(choice: Choice, interval: int, ports: int) -> Iterator[str]:
+    """The arrays on the recurrence that binds, and those whose ports do."""
+    dfg, bounds = choice.dfg, choice.bounds
+    if bounds.recurrence >= interval:
+        yield from (
+            dfg.memories[m].name for node in bounds.cycle if (m := dfg.nodes[node].memory) is not None
+        )
+    accesses = Counter(node.memory for node in dfg.nodes if node.memory is not None)
+    for memory, count in accesses.items():
+        if -(-count // ports) >= interval:
+            yield dfg.memories[memory].name
 
 
 def _added(best: Choice, gain: int) -> int:
@@ -275,7 +312,7 @@ def _added(best: Choice, gain: int) -> int:
 
 
 def _wishes(kernel: ir.Kernel) -> tuple[object, ...]:
-    """What is asked of other passes than `bank_arrays`."""
+    """What is asked of other passes than those that say where arrays are."""
     rows = kernel.row, kernel.delay, kernel.chained, kernel.stacked, kernel.entered
     return kernel.unroll, kernel.tests_first, *rows, kernel.patient, kernel.once
 

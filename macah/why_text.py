@@ -9,6 +9,7 @@ from itertools import groupby
 from backend.dfg import Node, Place
 
 from .diagnostic import source_line
+from .sources import source_name
 from .why import Meeting, Recurrence, Resource
 
 # Names that lowering gives to what these statements decide.
@@ -146,11 +147,6 @@ def element_text(name: str, stores: bool, where: Place | None) -> str:
     found = list(_subscripts(name, source_line(where) or "")) if where else []
     written = [text for text, stored in found if stored == stores] or [text for text, _ in found]
     return f"'{written[0]}'" if written else f"'{name}'"
-
-
-def source_name(name: str) -> str:
-    """The variable of the source that an array is, or a part of."""
-    return re.split(r"[.\[]", name)[0]
 
 
 def _subscripts(name: str, line: str) -> Iterator[tuple[str, bool]]:

@@ -39,16 +39,17 @@ def bank_arrays(kernel: ir.Kernel) -> ir.Kernel:
     """
     plain = kernel
     while kernel.words is not None and (spread := fitting(kernel, kernel.words)):
-        kernel = _spread(kernel, spread)
+        kernel = spread_over(kernel, spread)
     while kernel.room is not None and (spread := plan(kernel, kernel.room)):
-        kernel = _spread(kernel, spread)
+        kernel = spread_over(kernel, spread)
     if kernel is plain or not enabled(kernel, "scalarize_arrays"):
         return kernel
     words = [array for array in arrays_read(kernel.body) | arrays_written(kernel.body) if array.size == 1]
     return scalarize_arrays(kernel) if words else kernel
 
 
-def _spread(kernel: ir.Kernel, spread: Mapping[Array, Spread]) -> ir.Kernel:
+def spread_over(kernel: ir.Kernel, spread: Mapping[Array, Spread]) -> ir.Kernel:
+    """The kernel with the banks of these arrays in their place."""
     body, _ = _Rewriter(arrays_written(kernel.body), spread).body(kernel.body)
     captured = tuple(_captures(kernel.captured, spread, arrays_written(body)))
     return replace(kernel, body=body, captured=captured)
@@ -127,15 +128,15 @@ class _Rewriter(BankFinder):
         if len(touched) == 1:
             yield replace(located, array=self.bank(spread, touched[0]), index=index)
             return
-        conditions = [spread.which(located.index[spread.dimension]), located.guard]
-        for place, condition in enumerate(conditions):
-            if loads_in(condition):  # of what the first bank may change before the next one's turn
-                conditions[place] = known = Read(Variable("bank", where=stmt.where))
-                yield Assign(known.variable, condition, stmt.where)
-        which, guard = conditions
+        parts = [spread.which(located.index[spread.dimension]), located.guard, located.value]
+        for place, part in enumerate(parts):
+            if loads_in(part):  # of what the first bank may change before the next one's turn
+                parts[place] = known = Read(Variable("bank", part.bits, stmt.where))
+                yield Assign(known.variable, part, stmt.where)
+        which, guard, value = parts
         for number in touched:
             here = both(guard, Apply("eq", (which, Const(number))))
-            yield replace(located, array=self.bank(spread, number), index=index, guard=here)
+            yield replace(located, array=self.bank(spread, number), index=index, value=value, guard=here)
 
     def bank(self, spread: Spread, number: int) -> Array:
         bank = spread.bank(number)

@@ -26,6 +26,7 @@ from macah.passes.join_heads import join_heads
 from macah.passes.join_loops import join_loops
 from macah.passes.keep_chosen import keep_chosen
 from macah.passes.pace_rows import pace_rows
+from macah.passes.partition_arrays import partition_arrays
 from macah.passes.plain_tests import plain_tests
 from macah.passes.receive_once import receive_once
 from macah.passes.remove_leaves import remove_leaves
@@ -76,6 +77,7 @@ PIPELINE = (
     Pass(receive_once),
     Pass(join_loops),
     Pass(fresh_elements),
+    Pass(partition_arrays),
     Pass(bank_arrays),
     Pass(roll_stores),
     Pass(accumulate),
