@@ -149,6 +149,10 @@ class Spread:
         array, first = self.array, number * self.block
         run = f"..{first + self.block - 1}" if self.block > 1 else ""
         place = f"[{self.round}n{f'+{first}' if first or run else ''}{run}]"
+        if self.block == 1 and self.is_cut:
+            place = f"[{number}]"
+            if "[]" in array.name:
+                return array.name.replace("[]", place, 1)
         if array.name.endswith("]"):
             return array.name + place
         marks = ["[]"] * len(array.shape)

@@ -126,6 +126,8 @@ class _Split:
 
     def _make(self, places: Places) -> Piece:
         array = self.array
+        if array.size == 1 and array.name.endswith("]"):  # which is one of several
+            return Variable(array.name.replace("[]", "[0]"), array.bits, array.where)
         name = piece_name(array.name, dict(zip(self.dimensions, places, strict=True)), len(array.shape))
         if len(places) == len(array.shape):
             return Variable(name, array.bits, array.where)

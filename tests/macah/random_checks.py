@@ -25,13 +25,15 @@ from backend.verilog_dataflow import emit_dataflow
 from macah import ir
 from macah.diagnostic import MacahError
 from macah.lower import lower
-from macah.passes.pipeline import optimize
+from macah.passes.pipeline import opened, optimize
 from macah.program import read_program
 from macah.run import LimitExceeded
+from macah.sources import source_name
 from macah.tests_first import candidates, crowded
 from macah.todfg import build_dfg
 from macah.translate import to_c
 from macah.unrolling import loops_of
+from macah.walk import arrays_read, arrays_written
 from sim.cosim import RUNTIME_FLAGS, RUNTIME_SOURCES
 
 NARROW = load_fabric("mesh:3x3")
@@ -124,6 +126,12 @@ def _first(kernel: ir.Kernel) -> list[Place]:
     return [*candidates(kernel.body), *crowded(kernel.body)]
 
 
+def _arrays(kernel: ir.Kernel) -> tuple[str, ...]:
+    """The names of the arrays in the source."""
+    body = opened(kernel).body
+    return tuple(sorted({source_name(array.name) for array in arrays_read(body) | arrays_written(body)}))
+
+
 def check(
     text: str,
     directory: Path,
@@ -156,11 +164,13 @@ def check(
         else:
             kernels = [replace(kernel, delay=len(text) % 5) for kernel in kernels]
         odd = crc32(text.encode())
-        joined, stacked, entered = (bool(odd >> k & 1) for k in range(3))
+        joined, stacked, entered, apart = (bool(odd >> k & 1) for k in range(4))
         kernels = [
             replace(kernel, chained=joined, stacked=joined and stacked, entered=entered, once=once)
             for kernel in kernels
         ]
+        if apart:
+            kernels = [replace(kernel, partitioned=_arrays(kernel)) for kernel in kernels]
         if not len(text) % 5:
             kernels = [replace(kernel, words=3 + len(text) % 7) for kernel in kernels]
         if unroll > 1:
