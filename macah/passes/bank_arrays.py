@@ -130,7 +130,8 @@ class _Rewriter(BankFinder):
             return
         parts = [spread.which(located.index[spread.dimension]), located.guard, located.value]
         for place, part in enumerate(parts):
-            if loads_in(part):  # of what the first bank may change before the next one's turn
+            # What they load, the first bank may change before the next one's turn. Many banks share a value.
+            if loads_in(part) and (part is not located.value or spread.is_single):
                 parts[place] = known = Read(Variable("bank", part.bits, stmt.where))
                 yield Assign(known.variable, part, stmt.where)
         which, guard, value = parts

@@ -53,6 +53,11 @@ class Spread:
         """True if each bank has one block."""
         return self.round >= self.array.shape[self.dimension]
 
+    @property
+    def is_single(self) -> bool:
+        """True if each bank has one place in the dimension."""
+        return self.block == 1 and self.is_cut
+
     def bank(self, number: int) -> Array:
         """The memory of a bank."""
         if number not in self.banks:
@@ -149,7 +154,7 @@ class Spread:
         array, first = self.array, number * self.block
         run = f"..{first + self.block - 1}" if self.block > 1 else ""
         place = f"[{self.round}n{f'+{first}' if first or run else ''}{run}]"
-        if self.block == 1 and self.is_cut:
+        if self.is_single:
             place = f"[{number}]"
             if "[]" in array.name:
                 return array.name.replace("[]", place, 1)

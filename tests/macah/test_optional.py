@@ -160,6 +160,7 @@ KERNEL_FOR = {
     "roll_transfers": 30,
     "chain_stages": 30,
     "stack_nests": 31,
+    "partition_arrays": 31,
     "bank_arrays": 10,
     "roll_stores": 29,
     "complete_stores": 7,
@@ -235,6 +236,8 @@ def test_an_optimisation_makes_a_difference(name: str, tmp_path: Path) -> None:
         kernel = replace(kernel, chained=True, stacked=True)
     if name == "roll_transfers":
         kernel = replace(kernel, by_turns=True)
+    if name == "partition_arrays":
+        kernel = replace(kernel, partitioned=("t",))
     others = ("tabulate", "exact_orders") if name == "take_turns" else ()  # else it does not pay there
     assert show_dfg(_graph(kernel, *others)) != show_dfg(_graph(kernel, *others, name))
 
