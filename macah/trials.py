@@ -18,6 +18,7 @@ from backend.bound import Bounds, minimum_interval
 from backend.core import tightened
 from backend.dfg import DFG, Place
 from backend.flat import Problem
+from backend.mapping import DoesNotFit
 from macah import ir
 from macah.capacity import capacity_of
 from macah.jam import joined_copies
@@ -136,7 +137,10 @@ class Trials:
         while names := self._held_up_by(tried, share):
             partitioned = tuple(sorted({*tried.kernel.partitioned, *names}))
             apart = replace(tried.kernel, partitioned=partitioned, room=None)
-            tried = self._banked(self.made(apart, HOPELESS * best.interval), odd, share)
+            try:
+                tried = self._banked(self.made(apart, HOPELESS * best.interval), odd, share)
+            except DoesNotFit:  # as there are more operations
+                break
             fits = len(tried.dfg.nodes) <= GROWS * self.most
             best = min(best, tried, key=partial(self._quickest, share=share)) if fits else best
         return best

@@ -123,6 +123,19 @@ def test_the_report_tells_what_an_iteration_does_at_once_and_of_empty_ones(tmp_p
     assert "rows take 3 iterations at least" in shown
 
 
+def test_arrays_in_variables_are_told_and_none_that_they_are_in_a_memory(tmp_path: Path) -> None:
+    source = tmp_path / "p.macah"
+    source.write_text("void f(int x[9]) { int h[4]; kernel { for (int i = 0; i < 9; i++) h[x[i] & 3] = i; } }\n")
+    program, fabric = read_program(source), load_fabric("grid4x4")
+    site = program.kernels[0]
+    lowered = replace(lower(program, site), partitioned=("h",))
+    mapping = map_kernel(build_dfg(optimize(lowered), fabric), fabric, MapOptions(seed=1))
+    account = Account(site.where, lowered, mapping)
+    assert facts(account)["partitioned"] == ["h"]
+    assert "in variables array 'h': an element each" in " ".join(report_text([account]).split())
+    assert {found.name for found in account.refusals if found.kind == "scalarization"} == {"x"}
+
+
 KEPT = """int a[64], b[64], t[4], n; void f(int stream in) { int s = 0;
   kernel {
     for (int i = 0; i < 40; i++) a[i] = b[i] * t[0];
