@@ -125,7 +125,9 @@ def test_the_report_tells_what_an_iteration_does_at_once_and_of_empty_ones(tmp_p
 
 def test_arrays_in_variables_are_told_and_none_that_they_are_in_a_memory(tmp_path: Path) -> None:
     source = tmp_path / "p.macah"
-    source.write_text("void f(int x[9]) { int h[4]; kernel { for (int i = 0; i < 9; i++) h[x[i] & 3] = i; } }\n")
+    source.write_text(
+        "void f(int x[9]) { int h[4]; kernel { for (int i = 0; i < 9; i++) h[x[i] & 3] = i; } }\n"
+    )
     program, fabric = read_program(source), load_fabric("grid4x4")
     site = program.kernels[0]
     lowered = replace(lower(program, site), partitioned=("h",))
