@@ -1,4 +1,4 @@
-"""Small words of an element that is sent, together in one word: a stream's port moves a word in a cycle.
+"""Small words of an element together in one word: a stream's port moves a word in a cycle.
 
 struct { unsigned char red, green, blue; }          one word of three bytes instead of three words
 """
@@ -12,6 +12,7 @@ from backend.dfg import Const, Place, Word
 from macah.graph import WIDTH, Graph, Value
 
 _ZEROS = {1: "zext8", 2: "zext16"}
+_SIGNS = {1: "sext8", 2: "sext16"}
 
 
 @lru_cache(maxsize=256)
@@ -28,8 +29,8 @@ def groups_of(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     return tuple(groups)
 
 
-def sent_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words in which an element is sent."""
+def moved_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words in which an element moves."""
     return tuple(
         group[0]
         if len(group) == 1
@@ -41,17 +42,34 @@ def sent_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
 def packed(
     graph: Graph, words: tuple[Word, ...], values: Sequence[Value], where: Place | None
 ) -> list[Value]:
-    """An element's values as the words in which it is sent; the last bytes of each may be anything."""
+    """An element's values as the words in which it moves; bits above the bytes of each may be anything."""
     made: list[Value] = []
     left = list(values)
     for group in groups_of(words):
         parts, left = left[: len(group)], left[len(group) :]
         total = parts[0]
         for word, value in zip(group, parts, strict=True):
-            # what is above the last one's bytes is not sent
+            # what is above the last one's bytes does not move
             part = value if word is group[-1] else graph.pure(_ZEROS[word.size], value, where=where)
             by = Const(8 * (word.offset - group[0].offset))
             part = graph.pure("shl", part, by, where=where)
             total = part if word is group[0] else graph.pure("or", total, part, where=where)
         made.append(total)
+    return made
+
+
+def unpacked(graph: Graph, group: Sequence[Word], value: Value, where: Place | None) -> list[Value]:
+    """The values of a group of words in a word that came without a sign."""
+    if len(group) == 1:
+        return [value]
+    made: list[Value] = []
+    end = group[-1].offset + group[-1].size
+    for word in group:
+        by = 8 * (word.offset - group[0].offset)
+        is_last = word.offset + word.size == end
+        is_whole = is_last and (not word.signed or 8 * (end - group[0].offset) == WIDTH)
+        shift = "sar" if is_whole and word.signed else "shr"
+        part = graph.pure(shift, value, Const(by), where=where) if by else value
+        extend = (_SIGNS if word.signed else _ZEROS).get(word.size)
+        made.append(part if is_whole or extend is None else graph.pure(extend, part, where=where))
     return made

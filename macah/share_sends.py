@@ -16,7 +16,7 @@ from macah.atoms import Conditions
 from macah.bdd import FALSE
 from macah.graph import Draft, Graph, Value
 from macah.ir import Stream
-from macah.pack_words import sent_words
+from macah.pack_words import moved_words
 from macah.ranges import Range
 from macah.rewrite import Loop
 from macah.widths import Widths
@@ -37,7 +37,7 @@ class _Element:
 def share_sends(loop: Loop, operations: Operations, words: Mapping[int, Range]) -> Operations:
     """Change the loop's graph in place; returns the operations of each stream afterwards."""
     drafts = loop.graph.drafts
-    many = [s for s, nodes in operations.items() if s and _sends(drafts, nodes) > len(sent_words(s.words))]
+    many = [s for s, nodes in operations.items() if s and _sends(drafts, nodes) > len(moved_words(s.words))]
     if not many:
         return operations
     sharing = _Sharing(Conditions(Widths(loop, words)), loop.graph)
@@ -60,7 +60,7 @@ class _Sharing:
         drafts = [self.graph.drafts[node] for node in nodes]
         elements: list[_Element] = []
         while drafts:
-            count = len(sent_words(stream.words)) if drafts[0].op == "send" else 1
+            count = len(moved_words(stream.words)) if drafts[0].op == "send" else 1
             self.enter(elements, tuple(drafts[:count]))
             drafts = drafts[count:]
         if sum(len(element.drafts) for element in elements) == len(nodes):

@@ -200,8 +200,10 @@ class SourceGraph:
         self.forms.forget(targets(stmt))
 
     def receive(self, stream: Stream, variables: tuple[Variable, ...], worked: Variable | None) -> None:
-        for variable in variables:
-            self.values[variable] = Use(self.on_stream("recv", stream, variable.name))
+        left = list(variables)
+        for group in groups_of(stream.words):
+            together, left = left[: len(group)], left[len(group) :]
+            self.values |= dict.fromkeys(together, Use(self.on_stream("recv", stream, together[0].name)))
         if worked is not None and variables:
             self.values[worked] = self.values[variables[0]]
 

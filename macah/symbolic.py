@@ -20,10 +20,10 @@ from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value
 from macah.ir import Apply, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.names import host_names
 from macah.optional import enabled
-from macah.pack_words import packed
+from macah.pack_words import groups_of, moved_words, packed, unpacked
 from macah.ranges import Range, extended
 from macah.symbolic_memory import Memories
-from macah.walk import arrays_written, folded, statements, written
+from macah.walk import arrays_written, folded, written
 
 
 class Symbolic:
@@ -59,7 +59,6 @@ class Symbolic:
         self.live_ins: dict[Variable, int] = {}  # with their numbers
         self.ports: dict[tuple[Stream, bool], int] = {}
         self.stored = arrays_written(loop.body)
-        self.received = {s.stream for s in statements(loop.body) if isinstance(s, ir.Receive)}
         self.operations: dict[Stream | None, list[int]] = {}
         self.words: dict[int, Range] = {}  # of what is loaded or received
         changing = {*self.captured} | self.stored
@@ -236,16 +235,15 @@ class Symbolic:
     def receive(self, stmt: ir.Receive) -> None:
         condition, guard = self.value(stmt.guard), self.guard(stmt.guard)
         first = "try_recv" if stmt.worked is not None else "await" if stmt.passed is not None else "recv"
-        for position, target in enumerate(stmt.targets):
-            op = "recv" if position else first
-            old = self.read(target)
-            if op == "recv" and target in self.hold and self.is_unset(target):
-                old, self.holds = self.before(target), True
-            got = self.on_stream(op, stmt.stream, old, guard, variable=target.name)
-            self.unset.discard(target)
-            self.values[target] = got
-            word = stmt.stream.words[position]
+        words, left = stmt.stream.words, list(stmt.targets)
+        olds = self._olds(stmt, first)
+        for position, group in enumerate(groups_of(words)):
+            targets, left = left[: len(group)], left[len(group) :]
+            op, word = "recv" if position else first, moved_words(words)[position]
+            got = self.on_stream(op, stmt.stream, olds[position], guard, variable=targets[0].name)
             self.words[got.node] = extended(8 * word.size, word.signed)
+            self.unset.difference_update(targets)
+            self.values |= zip(targets, unpacked(self.graph, group, got, self.where), strict=True)
             if position == 0 and first != "recv":
                 happened = replace(got, output=1)
                 both = self.graph.pure("and", guard, happened, where=self.where)
@@ -255,11 +253,19 @@ class Symbolic:
         if stmt.worked is not None:
             self.values[stmt.worked] = self.kept(condition, happened, stmt.worked)
 
+    def _olds(self, stmt: ir.Receive, first: str) -> list[Value]:
+        """What the words of an element are where nothing is received."""
+        olds = [self.read(target) for target in stmt.targets]
+        firsts = len(groups_of(stmt.stream.words)[0])
+        for position, target in enumerate(stmt.targets):
+            is_plain = first == "recv" or position >= firsts
+            if is_plain and target in self.hold and self.is_unset(target):
+                olds[position], self.holds = self.before(target), True
+        return packed(self.graph, stmt.stream.words, olds, self.where)
+
     def send(self, stream: Stream, values: list[Value], worked: Variable | None, guarded: Expr) -> None:
         condition, guard = self.value(guarded), self.guard(guarded)
-        if stream not in self.received:
-            values = packed(self.graph, stream.words, values, self.where)
-        for position, value in enumerate(values):
+        for position, value in enumerate(packed(self.graph, stream.words, values, self.where)):
             if worked is not None and position == 0:
                 guard = self.on_stream("try_send", stream, value, guard, variable=worked.name)
             else:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from arch.fabric import Fabric
-from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, StreamPort, Word, check_dfg
+from backend.dfg import DFG, Const, LiveIn, Memory, Node, Order, StreamPort, check_dfg
 from macah import ir
 from macah.balance import balance
 from macah.capacity import GRID, Capacity, capacity_of
@@ -29,7 +29,7 @@ from macah.memory_orders import memory_orders
 from macah.names import unused_name
 from macah.optional import enabled
 from macah.orders import lead_orders, stream_orders
-from macah.pack_words import sent_words
+from macah.pack_words import moved_words
 from macah.rewrite import Loop
 from macah.share_ports import with_shared_ports
 from macah.share_units import with_shared_units
@@ -180,7 +180,7 @@ def _leads(ran: Symbolic, nodes: Sequence[Node]) -> Iterator[Order]:
     for direction in (False, True):
         ports = [p for p, (_, sends) in enumerate(ran.ports) if sends is direction]
         own = [[node.id for node in nodes if node.stream == p] for p in ports]
-        words = [len(_words_of(ran, *end)) for end in ran.ports if end[1] is direction]
+        words = [len(moved_words(stream.words)) for stream, sends in ran.ports if sends is direction]
         moved = [max(1, len(o) // w) for o, w in zip(own, words, strict=True)]
         yield from lead_orders(own, moved)
 
@@ -188,12 +188,7 @@ def _leads(ran: Symbolic, nodes: Sequence[Node]) -> Iterator[Order]:
 def _port(ran: Symbolic, stream: Stream, sends: bool) -> StreamPort:
     shown = ran.names.get(stream) or stream.name
     name = ran.names.get((stream, sends)) or shown
-    return StreamPort(name, sends, stream.size, _words_of(ran, stream, sends), shown if shown != name else "")
-
-
-def _words_of(ran: Symbolic, stream: Stream, sends: bool) -> tuple[Word, ...]:
-    """The words in which elements move."""
-    return sent_words(stream.words) if sends and stream not in ran.received else stream.words
+    return StreamPort(name, sends, stream.size, moved_words(stream.words), shown if shown != name else "")
 
 
 def _described(ran: Symbolic, array: Array) -> Memory:
