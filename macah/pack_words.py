@@ -29,23 +29,30 @@ def groups_of(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     return tuple(groups)
 
 
+def words_apart(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
+    """An element's words, each by itself."""
+    return tuple((word,) for word in words)
+
+
+def moved(group: Sequence[Word]) -> Word:
+    """The word in which those of a group move."""
+    if len(group) == 1:
+        return group[0]
+    return Word(group[0].offset, group[-1].offset + group[-1].size - group[0].offset, False)
+
+
 def moved_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words in which an element moves."""
-    return tuple(
-        group[0]
-        if len(group) == 1
-        else Word(group[0].offset, group[-1].offset + group[-1].size - group[0].offset, False)
-        for group in groups_of(words)
-    )
+    """The words in which an element moves, if nothing keeps some of them apart."""
+    return tuple(moved(group) for group in groups_of(words))
 
 
 def packed(
-    graph: Graph, words: tuple[Word, ...], values: Sequence[Value], where: Place | None
+    graph: Graph, groups: Sequence[Sequence[Word]], values: Sequence[Value], where: Place | None
 ) -> list[Value]:
     """An element's values as the words in which it moves; bits above the bytes of each may be anything."""
     made: list[Value] = []
     left = list(values)
-    for group in groups_of(words):
+    for group in groups:
         parts, left = left[: len(group)], left[len(group) :]
         total = parts[0]
         for word, value in zip(group, parts, strict=True):
@@ -56,6 +63,14 @@ def packed(
             total = part if word is group[0] else graph.pure("or", total, part, where=where)
         made.append(total)
     return made
+
+
+def packed_number(group: Sequence[Word], values: Sequence[int]) -> int:
+    """Numbers as the word in which a group moves."""
+    parts = zip(group, values, strict=True)
+    return sum(
+        (value & (1 << 8 * word.size) - 1) << 8 * (word.offset - group[0].offset) for word, value in parts
+    )
 
 
 def unpacked(graph: Graph, group: Sequence[Word], value: Value, where: Place | None) -> list[Value]:

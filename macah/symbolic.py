@@ -20,8 +20,9 @@ from macah.graph import ONE, ZERO, Before, Draft, Graph, Recurrences, Value
 from macah.ir import Apply, Body, Expr, Load, Read, Stmt, Stream, Variable
 from macah.names import host_names
 from macah.optional import enabled
-from macah.pack_words import groups_of, moved_words, packed, unpacked
+from macah.pack_words import groups_of, moved, packed, unpacked, words_apart
 from macah.ranges import Range, extended
+from macah.receive_packing import Packing
 from macah.symbolic_memory import Memories
 from macah.walk import arrays_written, folded, written
 
@@ -42,6 +43,7 @@ class Symbolic:
         alive: Variable,
         logical: frozenset[Variable],
         known: Mapping[Variable, Const | LiveIn | Before],
+        packing: Packing,
         hold: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -49,7 +51,8 @@ class Symbolic:
         self.alive = alive
         self.graph = Graph(logical)
         self.known = known
-        self.changing = (written(loop.body) | {self.alive}) - known.keys()
+        self.packing = packing
+        self.changing = (written(loop.body) | {self.alive, *packing.last.values()}) - known.keys()
         self.names: dict[object, str] = {}
         for name, capture in host_names(kernel).items():
             thing = capture.what if isinstance(capture, ir.Capture) else capture.stream
@@ -71,7 +74,7 @@ class Symbolic:
         self.holds = False
         self.befores: dict[Variable, Before] = {}  # one for each, as the same object is found faster
         self.where: Place | None = None
-        self.initial: dict[Variable, Const | LiveIn] = {self.alive: ONE}
+        self.initial: dict[Variable, Const | LiveIn] = {self.alive: ONE, **packing.initial}
         self._start(leading)
 
     def _start(self, leading: Body) -> None:
@@ -235,15 +238,17 @@ class Symbolic:
     def receive(self, stmt: ir.Receive) -> None:
         condition, guard = self.value(stmt.guard), self.guard(stmt.guard)
         first = "try_recv" if stmt.worked is not None else "await" if stmt.passed is not None else "recv"
-        words, left = stmt.stream.words, list(stmt.targets)
-        olds = self._olds(stmt, first)
-        for position, group in enumerate(groups_of(words)):
-            targets, left = left[: len(group)], left[len(group) :]
-            op, word = "recv" if position else first, moved_words(words)[position]
-            got = self.on_stream(op, stmt.stream, olds[position], guard, variable=targets[0].name)
+        left = stmt.targets
+        for position, group in enumerate(self.groups(stmt.stream)):
+            together, left = left[: len(group)], left[len(group) :]
+            op, word = "recv" if position else first, moved(group)
+            old = self.last(together, blocking=op == "recv")
+            got = self.on_stream(op, stmt.stream, old, guard, variable=together[0].name)
             self.words[got.node] = extended(8 * word.size, word.signed)
-            self.unset.difference_update(targets)
-            self.values |= zip(targets, unpacked(self.graph, group, got, self.where), strict=True)
+            self.unset.difference_update(together)
+            self.values |= zip(together, unpacked(self.graph, group, got, self.where), strict=True)
+            if len(together) > 1:
+                self.values[self.packing.last[together]] = got
             if position == 0 and first != "recv":
                 happened = replace(got, output=1)
                 both = self.graph.pure("and", guard, happened, where=self.where)
@@ -253,19 +258,21 @@ class Symbolic:
         if stmt.worked is not None:
             self.values[stmt.worked] = self.kept(condition, happened, stmt.worked)
 
-    def _olds(self, stmt: ir.Receive, first: str) -> list[Value]:
-        """What the words of an element are where nothing is received."""
-        olds = [self.read(target) for target in stmt.targets]
-        firsts = len(groups_of(stmt.stream.words)[0])
-        for position, target in enumerate(stmt.targets):
-            is_plain = first == "recv" or position >= firsts
-            if is_plain and target in self.hold and self.is_unset(target):
-                olds[position], self.holds = self.before(target), True
-        return packed(self.graph, stmt.stream.words, olds, self.where)
+    def last(self, targets: tuple[Variable, ...], blocking: bool) -> Value:
+        """What a word is that targets are received in together, where nothing is received."""
+        variable = targets[0] if len(targets) == 1 else self.packing.last[targets]
+        if blocking and any(target in self.hold and self.is_unset(target) for target in targets):
+            self.holds = True
+            return self.before(variable)
+        return ZERO if all(map(self.is_unset, targets)) else self.read(variable)
+
+    def groups(self, stream: Stream) -> tuple[tuple[ir.Word, ...], ...]:
+        """The words of an element, those together that move in one."""
+        return words_apart(stream.words) if stream in self.packing.apart else groups_of(stream.words)
 
     def send(self, stream: Stream, values: list[Value], worked: Variable | None, guarded: Expr) -> None:
         condition, guard = self.value(guarded), self.guard(guarded)
-        for position, value in enumerate(packed(self.graph, stream.words, values, self.where)):
+        for position, value in enumerate(packed(self.graph, self.groups(stream), values, self.where)):
             if worked is not None and position == 0:
                 guard = self.on_stream("try_send", stream, value, guard, variable=worked.name)
             else:

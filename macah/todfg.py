@@ -29,7 +29,8 @@ from macah.memory_orders import memory_orders
 from macah.names import unused_name
 from macah.optional import enabled
 from macah.orders import lead_orders, stream_orders
-from macah.pack_words import moved_words
+from macah.pack_words import moved
+from macah.receive_packing import receive_packing
 from macah.rewrite import Loop
 from macah.share_ports import with_shared_ports
 from macah.share_units import with_shared_units
@@ -92,8 +93,10 @@ def _graph_of(kernel: ir.Kernel, capacity: Capacity, hold: bool) -> tuple[DFG, b
     alive = Variable("alive")
     logical = predicates(kernel) | {alive}
     known: dict[Variable, Const | LiveIn | Before] = {}
+    given = {c.what for c in kernel.captured if c.into and isinstance(c.what, Variable)}
+    packing = receive_packing(leading, loop, given)
     while True:
-        ran = Symbolic(kernel, leading, loop, alive, logical, known, hold)
+        ran = Symbolic(kernel, leading, loop, alive, logical, known, packing, hold)
         found = ran.run()
         if not found:
             made = Loop(ran.graph, ran.initial, ran.recurrences.final, alive, most=kernel.most)
@@ -180,7 +183,7 @@ def _leads(ran: Symbolic, nodes: Sequence[Node]) -> Iterator[Order]:
     for direction in (False, True):
         ports = [p for p, (_, sends) in enumerate(ran.ports) if sends is direction]
         own = [[node.id for node in nodes if node.stream == p] for p in ports]
-        words = [len(moved_words(stream.words)) for stream, sends in ran.ports if sends is direction]
+        words = [len(ran.groups(stream)) for stream, sends in ran.ports if sends is direction]
         moved = [max(1, len(o) // w) for o, w in zip(own, words, strict=True)]
         yield from lead_orders(own, moved)
 
@@ -188,7 +191,8 @@ def _leads(ran: Symbolic, nodes: Sequence[Node]) -> Iterator[Order]:
 def _port(ran: Symbolic, stream: Stream, sends: bool) -> StreamPort:
     shown = ran.names.get(stream) or stream.name
     name = ran.names.get((stream, sends)) or shown
-    return StreamPort(name, sends, stream.size, moved_words(stream.words), shown if shown != name else "")
+    words = tuple(map(moved, ran.groups(stream)))
+    return StreamPort(name, sends, stream.size, words, shown if shown != name else "")
 
 
 def _described(ran: Symbolic, array: Array) -> Memory:

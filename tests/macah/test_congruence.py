@@ -5,6 +5,7 @@ from macah import ir
 from macah.congruence import congruent
 from macah.graph import Before, Graph
 from macah.ir import Apply, Assign, Read, Variable
+from macah.receive_packing import Packing
 from macah.symbolic import Symbolic
 
 
@@ -15,7 +16,8 @@ def test_the_first_that_is_assigned_stands_for_those_that_are_the_same():
     loop = ir.DoWhile(tuple(grown), Apply("slt", (Read(alike[0]), ir.Const(50))))
     leading = tuple(Assign(v, ir.Const(1)) for v in alike)
     kernel = ir.Kernel("k", (), (), (*leading, loop))
-    found = Symbolic(kernel, leading, loop, Variable("alive"), frozenset(), {}).run()
+    packing = Packing(frozenset(), {}, {})
+    found = Symbolic(kernel, leading, loop, Variable("alive"), frozenset(), {}, packing).run()
     assert found == {v: Before(order[0]) for v in order[1:]}
 
 

@@ -1,0 +1,113 @@
+"""Which elements arrive with their small words together, and what has their last words as they came.
+
+A receive that gets nothing leaves its targets as they are. Packed, it leaves the word that came last, so that
+has to say what the targets are: whatever else changes one of them, it must not matter when the next one is
+received. Else the words of the stream arrive one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+
+from backend.dfg import Const, Word
+from macah import ir
+from macah.ir import Body, Read, Stream, Variable
+from macah.pack_words import groups_of, packed_number
+from macah.walk import targets, written
+
+Targets = tuple[Variable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The streams whose words move one by one, and of other targets that are received together, what holds
+    the last word; `initial` is what that is before the loop.
+    """
+
+    apart: frozenset[Stream]
+    last: Mapping[Targets, Variable]
+    initial: Mapping[Variable, Const]
+
+
+def receive_packing(leading: Body, loop: ir.DoWhile, captured: Container[Variable]) -> Packing:
+    """How a flat loop's receives are packed; `captured` are the variables that the host gives values."""
+    starts = {stmt.variable: stmt.value for stmt in leading if isinstance(stmt, ir.Assign)}
+    apart = frozenset[Stream]()
+    while (found := _Scan(starts, loop, captured, apart).apart) != apart:
+        apart = found
+    last, initial = dict[Targets, Variable](), dict[Variable, Const]()
+    for stream, words, together in _groups(loop.body):
+        if stream not in apart and together not in last:
+            last[together] = Variable("+".join(variable.name for variable in together))
+            values = [value.value if isinstance(value := starts.get(v), ir.Const) else 0 for v in together]
+            initial[last[together]] = Const(packed_number(words, values))
+    return Packing(apart, last, initial)
+
+
+def _groups(body: Body) -> Iterator[tuple[Stream, tuple[Word, ...], Targets]]:
+    """What is received in one word each, of several."""
+    for stmt in body:
+        if isinstance(stmt, ir.Receive):
+            yield from ((stmt.stream, *group) for group in _groups_of(stmt) if len(group[0]) > 1)
+
+
+def _groups_of(stmt: ir.Receive) -> Iterator[tuple[tuple[Word, ...], Targets]]:
+    left = stmt.targets
+    for group in groups_of(stmt.stream.words):
+        yield group, left[: len(group)]
+        left = left[len(group) :]
+
+
+class _Scan:
+    """Goes through a body until what is known at its start stays the same.
+
+    `told`: by what variables are told, if the word that came last does, or () if any will do, as they have
+    the values of before the loop or none at all. Others have changed since.
+    """
+
+    def __init__(
+        self,
+        starts: Mapping[Variable, ir.Expr],
+        loop: ir.DoWhile,
+        captured: Container[Variable],
+        apart: frozenset[Stream],
+    ) -> None:
+        self.apart = apart
+        self.unpacked = apart
+        self.assigned = written(loop.body) | starts.keys()
+        self.captured = captured
+        variables = {v for _, _, together in _groups(loop.body) for v in together if v not in captured}
+        self.told: dict[Variable, Targets] = {
+            v: () for v in variables if isinstance(starts.get(v, ir.FALSE), ir.Const)
+        }
+        while True:
+            begin = dict(self.told)
+            for stmt in loop.body:
+                self.step(stmt)
+            self.told = {
+                v: first or self.told[v]
+                for v, first in begin.items()
+                if v in self.told and (not first or self.told[v] in ((), first))
+            }
+            if self.told == begin:
+                return
+
+    def step(self, stmt: ir.Stmt) -> None:
+        if isinstance(stmt, ir.Assign) and self.is_unspecified(stmt.value):
+            self.told[stmt.variable] = ()
+            return
+        if isinstance(stmt, ir.Receive) and stmt.stream not in self.unpacked:
+            groups = [together for _, together in _groups_of(stmt) if len(together) > 1]
+            if any(self.told.get(v, (v,)) not in ((), together) for together in groups for v in together):
+                self.apart |= {stmt.stream}
+            single = {*targets(stmt)}.difference(*groups)
+            self.told |= {v: together for together in groups for v in together}
+        else:
+            single = {*targets(stmt)}
+        for variable in single:
+            self.told.pop(variable, None)
+
+    def is_unspecified(self, value: ir.Expr) -> bool:
+        variable = value.variable if isinstance(value, Read) else None
+        return variable is not None and variable not in self.assigned and variable not in self.captured
