@@ -32,12 +32,15 @@ class Packing:
 
 def receive_packing(leading: Body, loop: ir.DoWhile, captured: Container[Variable]) -> Packing:
     """How a flat loop's receives are packed; `captured` are the variables that the host gives values."""
+    last, initial = dict[Targets, Variable](), dict[Variable, Const]()
+    groups = list(_groups(loop.body))
+    if not groups:
+        return Packing(frozenset(), last, initial)
     starts = {stmt.variable: stmt.value for stmt in leading if isinstance(stmt, ir.Assign)}
     apart = frozenset[Stream]()
-    while (found := _Scan(starts, loop, captured, apart).apart) != apart:
+    while (found := _Scan(starts, loop.body, captured, apart).changed()) != apart:
         apart = found
-    last, initial = dict[Targets, Variable](), dict[Variable, Const]()
-    for stream, words, together in _groups(loop.body):
+    for stream, words, together in groups:
         if stream not in apart and together not in last:
             last[together] = Variable("+".join(variable.name for variable in together))
             values = [value.value if isinstance(value := starts.get(v), ir.Const) else 0 for v in together]
@@ -60,53 +63,56 @@ def _groups_of(stmt: ir.Receive) -> Iterator[tuple[tuple[Word, ...], Targets]]:
 
 
 class _Scan:
-    """Goes through a body until what is known at its start stays the same.
+    """Goes through the body of a loop, in which the streams `apart` move their words one by one.
 
-    `told`: by what variables are told, if the word that came last does, or () if any will do, as they have
-    the values of before the loop or none at all. Others have changed since.
+    `last`: the targets whose last word says what a variable is; () where any will do, as the variable is what
+    it was before the loop, or unspecified. What is not there has changed otherwise.
     """
 
     def __init__(
         self,
         starts: Mapping[Variable, ir.Expr],
-        loop: ir.DoWhile,
+        body: Body,
         captured: Container[Variable],
         apart: frozenset[Stream],
     ) -> None:
+        self.body = body
         self.apart = apart
-        self.unpacked = apart
-        self.assigned = written(loop.body) | starts.keys()
+        self.assigned = written(body) | starts.keys()
         self.captured = captured
-        variables = {v for _, _, together in _groups(loop.body) for v in together if v not in captured}
-        self.told: dict[Variable, Targets] = {
+        variables = {v for _, _, together in _groups(body) for v in together if v not in captured}
+        self.last: dict[Variable, Targets] = {
             v: () for v in variables if isinstance(starts.get(v, ir.FALSE), ir.Const)
         }
-        while True:
-            begin = dict(self.told)
-            for stmt in loop.body:
-                self.step(stmt)
-            self.told = {
-                v: first or self.told[v]
-                for v, first in begin.items()
-                if v in self.told and (not first or self.told[v] in ((), first))
-            }
-            if self.told == begin:
-                return
 
-    def step(self, stmt: ir.Stmt) -> None:
+    def changed(self) -> frozenset[Stream]:
+        """The streams that move their words one by one, as something else changes a target in between."""
+        found = self.apart
+        while True:
+            begin = dict(self.last)
+            for stmt in self.body:
+                found |= self.step(stmt)
+            self.last = {
+                v: first or self.last[v]
+                for v, first in begin.items()
+                if v in self.last and (not first or self.last[v] in ((), first))
+            }
+            if self.last == begin:
+                return found
+
+    def step(self, stmt: ir.Stmt) -> frozenset[Stream]:
+        """Notes what a statement changes; its stream if it receives what has changed otherwise."""
         if isinstance(stmt, ir.Assign) and self.is_unspecified(stmt.value):
-            self.told[stmt.variable] = ()
-            return
-        if isinstance(stmt, ir.Receive) and stmt.stream not in self.unpacked:
+            self.last[stmt.variable] = ()
+            return frozenset()
+        groups = list[Targets]()
+        if isinstance(stmt, ir.Receive) and stmt.stream not in self.apart:
             groups = [together for _, together in _groups_of(stmt) if len(together) > 1]
-            if any(self.told.get(v, (v,)) not in ((), together) for together in groups for v in together):
-                self.apart |= {stmt.stream}
-            single = {*targets(stmt)}.difference(*groups)
-            self.told |= {v: together for together in groups for v in together}
-        else:
-            single = {*targets(stmt)}
-        for variable in single:
-            self.told.pop(variable, None)
+        is_told = all(self.last.get(v, (v,)) in ((), together) for together in groups for v in together)
+        for variable in targets(stmt):
+            self.last.pop(variable, None)
+        self.last |= {v: together for together in groups for v in together}
+        return frozenset() if is_told or not isinstance(stmt, ir.Receive) else frozenset({stmt.stream})
 
     def is_unspecified(self, value: ir.Expr) -> bool:
         variable = value.variable if isinstance(value, Read) else None
