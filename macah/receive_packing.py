@@ -2,7 +2,7 @@
 
 A receive that gets nothing leaves its targets as they are. Packed, it leaves the word that came last, so that
 has to say what the targets are: whatever else changes one of them, it must not matter when the next one is
-received. Else the words of the stream arrive one by one.
+received. Else the words of the stream arrive one by one, or what the targets are is put together again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Targets = tuple[Variable, ...]
 @dataclass(frozen=True, slots=True)
 class Packing:
     """The streams whose words move one by one, and of other targets that are received together, what holds
-    the last word; `initial` is what that is before the loop.
+    the last word, if that says what they are; `initial` is what that is before the loop.
     """
 
     apart: frozenset[Stream]
@@ -30,8 +30,13 @@ class Packing:
     initial: Mapping[Variable, Const]
 
 
-def receive_packing(leading: Body, loop: ir.DoWhile, captured: Container[Variable]) -> Packing:
-    """How a flat loop's receives are packed; `captured` are the variables that the host gives values."""
+def receive_packing(
+    leading: Body, loop: ir.DoWhile, captured: Container[Variable], again: bool = False
+) -> Packing:
+    """How a flat loop's receives are packed; `captured` are the variables that the host gives values.
+
+    `again`: what the last word does not say is put together, so that nothing moves one by one.
+    """
     last, initial = dict[Targets, Variable](), dict[Variable, Const]()
     groups = list(_groups(loop.body))
     if not groups:
@@ -45,7 +50,7 @@ def receive_packing(leading: Body, loop: ir.DoWhile, captured: Container[Variabl
             last[together] = Variable("+".join(variable.name for variable in together))
             values = [value.value if isinstance(value := starts.get(v), ir.Const) else 0 for v in together]
             initial[last[together]] = Const(packed_number(words, values))
-    return Packing(apart, last, initial)
+    return Packing(frozenset() if again else apart, last, initial)
 
 
 def _groups(body: Body) -> Iterator[tuple[Stream, tuple[Word, ...], Targets]]:

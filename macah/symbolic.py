@@ -9,7 +9,7 @@ one before was alive and went on. `alive` depends on the loop's condition alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from backend.dfg import Const, LiveIn, Place, Use
@@ -242,13 +242,13 @@ class Symbolic:
         for position, group in enumerate(self.groups(stmt.stream)):
             together, left = left[: len(group)], left[len(group) :]
             op, word = "recv" if position else first, moved(group)
-            old = self.last(together, blocking=op == "recv")
+            old = self.last(group, together, blocking=op == "recv")
             got = self.on_stream(op, stmt.stream, old, guard, variable=together[0].name)
             self.words[got.node] = extended(8 * word.size, word.signed)
             self.unset.difference_update(together)
             self.values |= zip(together, unpacked(self.graph, group, got, self.where), strict=True)
-            if len(together) > 1:
-                self.values[self.packing.last[together]] = got
+            if (variable := self.packing.last.get(together)) is not None:
+                self.values[variable] = got
             if position == 0 and first != "recv":
                 happened = replace(got, output=1)
                 both = self.graph.pure("and", guard, happened, where=self.where)
@@ -258,13 +258,22 @@ class Symbolic:
         if stmt.worked is not None:
             self.values[stmt.worked] = self.kept(condition, happened, stmt.worked)
 
-    def last(self, targets: tuple[Variable, ...], blocking: bool) -> Value:
+    def last(self, group: Sequence[ir.Word], targets: tuple[Variable, ...], blocking: bool) -> Value:
         """What a word is that targets are received in together, where nothing is received."""
-        variable = targets[0] if len(targets) == 1 else self.packing.last[targets]
+        if (variable := self.packing.last.get(targets)) is None:
+            olds = [self.old(target, blocking) for target in targets]
+            return packed(self.graph, (group,), olds, self.where)[0]
         if blocking and any(target in self.hold and self.is_unset(target) for target in targets):
             self.holds = True
             return self.before(variable)
         return ZERO if all(map(self.is_unset, targets)) else self.read(variable)
+
+    def old(self, target: Variable, blocking: bool) -> Value:
+        """What a variable is where it is not received."""
+        if blocking and target in self.hold and self.is_unset(target):
+            self.holds = True
+            return self.before(target)
+        return self.read(target)
 
     def groups(self, stream: Stream) -> tuple[tuple[ir.Word, ...], ...]:
         """The words of an element, those together that move in one."""

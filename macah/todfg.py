@@ -78,23 +78,35 @@ def _forwarded(kernel: ir.Kernel, capacity: Capacity) -> DFG:
 
 def graph_of(kernel: ir.Kernel, capacity: Capacity = GRID) -> DFG:
     """The graph of exactly this kernel."""
-    if enabled(kernel, "held"):
-        held, holds = _graph_of(kernel, capacity, hold=True)
-        if not holds:
-            return held
-        plain, _ = _graph_of(kernel, capacity, hold=False)
-        return held if bound(held, capacity) < bound(plain, capacity) else plain
-    return _graph_of(kernel, capacity, hold=False)[0]
+    dfg, apart = _held(kernel, capacity, again=False)
+    if not apart:
+        return dfg
+    other, _ = _held(kernel, capacity, again=True)
+    return min(dfg, other, key=lambda graph: (bound(graph, capacity), len(graph.nodes)))
 
 
-def _graph_of(kernel: ir.Kernel, capacity: Capacity, hold: bool) -> tuple[DFG, bool]:
-    """The graph, and whether it is another one because of `hold`, as `Symbolic` says."""
+def _held(kernel: ir.Kernel, capacity: Capacity, again: bool) -> tuple[DFG, bool]:
+    """The better one of the graphs with and without `hold`, and whether `again` makes another one."""
+    if not enabled(kernel, "held"):
+        plain, _, apart = _graph_of(kernel, capacity, hold=False, again=again)
+        return plain, apart
+    held, holds, apart = _graph_of(kernel, capacity, hold=True, again=again)
+    if not holds:
+        return held, apart
+    plain, _, _ = _graph_of(kernel, capacity, hold=False, again=again)
+    return (held if bound(held, capacity) < bound(plain, capacity) else plain), apart
+
+
+def _graph_of(kernel: ir.Kernel, capacity: Capacity, hold: bool, again: bool) -> tuple[DFG, bool, bool]:
+    """The graph, and whether it is another one because of `hold`, as `Symbolic` says, and would be with
+    `again`, as `receive_packing` does.
+    """
     leading, loop = split_kernel(kernel)
     alive = Variable("alive")
     logical = predicates(kernel) | {alive}
     known: dict[Variable, Const | LiveIn | Before] = {}
     given = {c.what for c in kernel.captured if c.into and isinstance(c.what, Variable)}
-    packing = receive_packing(leading, loop, given)
+    packing = receive_packing(leading, loop, given, again)
     while True:
         ran = Symbolic(kernel, leading, loop, alive, logical, known, packing, hold)
         found = ran.run()
@@ -103,7 +115,7 @@ def _graph_of(kernel: ir.Kernel, capacity: Capacity, hold: bool) -> tuple[DFG, b
             effects = shared(kernel, made, Effects(ran.operations, ran.memory.accesses, ran.words))
             dfg = _shortened(ran, kernel, (made, effects), capacity)
             check_dfg(dfg)
-            return dfg, ran.holds
+            return dfg, ran.holds, bool(packing.apart)
         known |= found
 
 

@@ -7,11 +7,12 @@ import pytest
 from backend.dfg import Word
 from backend.run_dfg import run_dfg
 from macah import ir
+from macah.capacity import GRID
 from macah.ir import Apply, Assign, Const, If, Read, Stream, Variable
 from macah.pack_words import moved_words
 from macah.passes.pipeline import optimize
 from macah.run import run_kernel
-from macah.todfg import build_dfg
+from macah.todfg import _held, build_dfg
 
 I, X = Variable("i"), Variable("x")
 IN = Stream("in", 4, (Word(0, 4, True),))
@@ -118,13 +119,12 @@ def values_of(words, element):
 def test_an_element_that_came_is_the_same_and_what_none_came_for_is_kept(sizes, count, seed):
     words, size = words_of(*sizes)
     made = optimize(receiver(Stream("elements", size, words), seed))
-    count = len(words) if seed % 2 else count  # as what is changed elsewhere is not what came last
     elements = [random.Random(k).randbytes(size) for k in range(5)]  # fewer than are asked for
     dfg = build_dfg(made)
     port = next(k for k, p in enumerate(dfg.streams) if not p.sends)
-    moved = words if seed % 2 else moved_words(words)
-    assert dfg.streams[port].words == moved and len(moved) == count
-    assert sum("recv" in n.op for n in dfg.nodes) == count
+    moved = dfg.streams[port].words
+    assert moved == moved_words(words) or (seed % 2 and moved == words)  # where members change otherwise, too
+    assert sum("recv" in n.op for n in dfg.nodes) == len(moved) and len(moved_words(words)) == count
     given = [value for element in elements for value in values_of(moved, element)]
     flat = run_dfg(dfg, [], {port: given}).outputs[1 - port]
     inputs = {"elements": [values_of(words, element) for element in elements]}
@@ -160,13 +160,14 @@ def assorted(seed):
     return ir.Kernel("k", (), captures, (*starts, Assign(I, Const(0)), loop)), used
 
 
-def test_elements_that_arrive_in_one_way_or_the_other_are_the_same():
+@pytest.mark.parametrize("again", [False, True])
+def test_elements_that_arrive_in_one_way_or_the_other_are_the_same(again):
     kinds = {False: 0, True: 0}
     for seed in range(200):
         made, used = assorted(seed)
         elements = {s.name: [random.Random(k).randbytes(s.size) for k in range(6)] for s in used}
         made = optimize(made)
-        dfg = build_dfg(made)
+        dfg, _ = _held(made, GRID, again)
         given = {}
         for k, port in enumerate(dfg.streams):
             if not port.sends:
@@ -176,7 +177,7 @@ def test_elements_that_arrive_in_one_way_or_the_other_are_the_same():
         inputs = {s.name: [values_of(s.words, e) for e in elements[s.name]] for s in used}
         flat = run_dfg(dfg, [], given).outputs[out]
         assert [(word,) for word in flat] == run_kernel(made, inputs=inputs).outputs["in"], seed
-    assert min(kinds.values()) > 40, kinds
+    assert kinds[False] > 40 and (kinds[True] == 0 if again else kinds[True] > 40), kinds
 
 
 def test_a_kernel_that_receives_what_it_sends_cuts_elements_alike():
