@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from backend.dfg import Const, Word
 from macah import ir
@@ -47,10 +48,17 @@ def receive_packing(
         apart = found
     for stream, words, together in groups:
         if stream not in apart and together not in last:
-            last[together] = Variable("+".join(variable.name for variable in together))
+            last[together] = Variable(shared_name(together))
             values = [value.value if isinstance(value := starts.get(v), ir.Const) else 0 for v in together]
             initial[last[together]] = Const(packed_number(words, values))
     return Packing(frozenset() if again else apart, last, initial)
+
+
+def shared_name(targets: Targets) -> str:
+    """What targets are called together: `p` if they are `p.r` and `p.g`."""
+    if len(targets) == 1:
+        return targets[0].name
+    return commonprefix([target.name for target in targets]).rpartition(".")[0] or targets[0].name
 
 
 def _groups(body: Body) -> Iterator[tuple[Stream, tuple[Word, ...], Targets]]:

@@ -22,7 +22,7 @@ from macah.names import host_names
 from macah.optional import enabled
 from macah.pack_words import groups_of, moved, packed, unpacked, words_apart
 from macah.ranges import Range, extended
-from macah.receive_packing import Packing
+from macah.receive_packing import Packing, shared_name
 from macah.symbolic_memory import Memories
 from macah.walk import arrays_written, folded, written
 
@@ -243,7 +243,7 @@ class Symbolic:
             together, left = left[: len(group)], left[len(group) :]
             op, word = "recv" if position else first, moved(group)
             old = self.last(group, together, blocking=op == "recv")
-            got = self.on_stream(op, stmt.stream, old, guard, variable=together[0].name)
+            got = self.on_stream(op, stmt.stream, old, guard, variable=shared_name(together))
             self.words[got.node] = extended(8 * word.size, word.signed)
             self.unset.difference_update(together)
             self.values |= zip(together, unpacked(self.graph, group, got, self.where), strict=True)
